@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/vector_four.h"
 #include "ops/class_window.h"
 
 /* LARGEST: sizes below it keep products of two within int64_t. */
@@ -110,9 +111,12 @@ static bool col2im_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Rows of terms: `columns` of them, `stride` elements apart in the image. */
+/* Rows of terms: `columns` of them, `stride` elements apart in the image. Of several taps along the
+ * last axis, one begins `next` terms behind the one before it, and one element later in the image.
+ */
 typedef struct terms {
     int64_t rows, columns, stride, x_step, y_step; /* steps from row to row */
+    int64_t taps, next;
 } terms;
 typedef void (*add_function)(float *y, const float *x, const terms *t);
 
@@ -126,6 +130,39 @@ static void col2im_add_portable(float *y, const float *x, const terms *t)
             for (int64_t i = 0; i < columns; i++) to[i] += from[i];
         else
             for (int64_t i = 0; i < columns; i++) to[i * stride] += from[i];
+    }
+}
+
+/* Four columns by four taps. */
+static inline void col2im_add_square(float *y, int64_t stride, const float *x, int64_t next)
+{
+    const four p = four_load(x), q = four_load(x + next), r = four_load(x + 2 * next),
+               s = four_load(x + 3 * next);
+    const four a = __builtin_shufflevector(p, q, 0, 4, 1, 5),
+               b = __builtin_shufflevector(r, s, 0, 4, 1, 5),
+               c = __builtin_shufflevector(p, q, 2, 6, 3, 7),
+               d = __builtin_shufflevector(r, s, 2, 6, 3, 7);
+    const four sums[4] = {four_load(y) + __builtin_shufflevector(a, b, 0, 1, 4, 5),
+                          four_load(y + stride) + __builtin_shufflevector(a, b, 2, 3, 6, 7),
+                          four_load(y + 2 * stride) + __builtin_shufflevector(c, d, 0, 1, 4, 5),
+                          four_load(y + 3 * stride) + __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+    for (int64_t i = 0; i < 4; i++) four_store(y + i * stride, sums[i]);
+}
+
+/* Taps that meet no element twice: a matrix of taps by columns is transposed on the way. */
+static void col2im_add_turned(float *y, const float *x, const terms *t)
+{
+    const int64_t high = t->taps & ~INT64_C(3), wide = t->columns & ~INT64_C(3);
+    for (int64_t r = 0; r < t->rows; r++) {
+        const float *from = x + r * t->x_step;
+        float *to = y + r * t->y_step;
+        for (int64_t i = 0; i < wide; i += 4)
+            for (int64_t k = 0; k < high; k += 4)
+                col2im_add_square(to + i * t->stride + k, t->stride, from + i + k * t->next,
+                                  t->next);
+        for (int64_t i = 0; i < t->columns; i++)
+            for (int64_t k = i < wide ? high : 0; k < t->taps; k++)
+                to[i * t->stride + k] += from[i + k * t->next];
     }
 }
 
@@ -211,6 +248,15 @@ static int64_t col2im_outer(const params *p, const int64_t *tap, const int64_t *
     return index;
 }
 
+/* Do the taps along the last axis meet each element of a row at most once, and no padding? */
+static bool col2im_apart(const params *p)
+{
+    const uint32_t last = p->axes - 1;
+    return p->stride[last] >= p->block[last] && p->block[last] > 1 && p->dilation[last] == 1 &&
+           !p->pad[last] &&
+           (p->places_of[last] - 1) * p->stride[last] + p->block[last] <= p->image[last];
+}
+
 /* Steps an index over the first `axes` axes; the last of them runs fastest. */
 static void col2im_step(int64_t *index, const int64_t *sizes, uint32_t axes)
 {
@@ -220,9 +266,10 @@ static void col2im_step(int64_t *index, const int64_t *sizes, uint32_t axes)
     }
 }
 
-/* Adds a tap's terms; the last two axes at once, the others one by one. */
+/* Adds the terms of a tap, or of `taps` along the last axis; the last two axes at once, the others
+ * one by one. */
 static void col2im_tap(const params *p, add_function add, float *y, const float *x,
-                       const int64_t *tap)
+                       const int64_t *tap, int64_t taps)
 {
     const uint32_t last = p->axes - 1, outer = last ? last - 1 : 0;
     const int64_t width = p->image[last], height = last ? p->image[last - 1] : 1;
@@ -232,7 +279,9 @@ static void col2im_tap(const params *p, add_function add, float *y, const float 
                      .columns = columns.high - columns.low,
                      .stride = p->stride[last],
                      .x_step = p->places_of[last],
-                     .y_step = width * (last ? p->stride[last - 1] : 1)};
+                     .y_step = width * (last ? p->stride[last - 1] : 1),
+                     .taps = taps,
+                     .next = (int64_t)p->places};
     const int64_t each = p->places_of[last] * (last ? p->places_of[last - 1] : 1);
     int64_t place[AXES] = {0};
     if (!t.rows || !t.columns) return;
@@ -248,9 +297,12 @@ static void col2im_tap(const params *p, add_function add, float *y, const float 
 static void col2im_run(const kernel_run *r)
 {
     const params *p = r->params;
-    const add_function add = p->level == CPU_AVX512 ? col2im_add_avx512
-                             : p->level == CPU_AVX2 ? col2im_add_avx2
-                                                    : col2im_add_portable;
+    const bool turned = col2im_apart(p);
+    const add_function add = turned                   ? col2im_add_turned
+                             : p->level == CPU_AVX512 ? col2im_add_avx512
+                             : p->level == CPU_AVX2   ? col2im_add_avx2
+                                                      : col2im_add_portable;
+    const int64_t taps = turned ? p->block[p->axes - 1] : 1;
     size_t from, to;
     kernel_share(&from, &to, p->planes, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
@@ -258,8 +310,10 @@ static void col2im_run(const kernel_run *r)
         const float *x = (const float *)r->tensors[0] + i * p->taps * p->places;
         int64_t tap[AXES] = {0};
         memset(y, 0, p->area * sizeof *y);
-        for (uint64_t t = 0; t < p->taps; t++, col2im_step(tap, p->block, p->axes))
-            col2im_tap(p, add, y, x + t * p->places, tap);
+        for (uint64_t t = 0; t < p->taps; t += (uint64_t)taps) {
+            col2im_tap(p, add, y, x + t * p->places, tap, taps);
+            col2im_step(tap, p->block, p->axes - (turned ? 1 : 0));
+        }
     }
 }
 

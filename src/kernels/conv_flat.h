@@ -58,6 +58,7 @@ typedef struct conv_flat_call {
     const float *x, *w, *bias;
     const int32_t *offsets;
     size_t taps;
+    size_t ahead; /* tiles of several channels fetch weights that are read so many floats later */
     const conv_flat_vector *vectors;
     float *y;
     const float *sum;    /* laid out like y; may be NULL */

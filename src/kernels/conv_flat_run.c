@@ -5,6 +5,9 @@
 #include "base/cancel.h"
 #include "kernels/conv_flat.h"
 
+/* Weights that later taps read: two pages, as fetching by hardware ends with each page. */
+enum { AHEAD_FLOATS = 2048 };
+
 /* What lies in a thread's scratch memory. */
 typedef struct scratch {
     uint64_t *note; /* the job of the input in `planes`, and its band; UINT64_MAX: none */
@@ -165,8 +168,21 @@ static void (*const *tiles_of(const conv_flat *p, const conv_flat_loops *loops,
     return loops->tile[log];
 }
 
+/* Is the input laid out as a copy of it would be, in whole vectors? */
+static bool reads_in_place(const conv_flat *p, const conv_flat_geometry *g)
+{
+    const uint64_t lanes = conv_flat_loops_of(p->level)->lanes;
+    for (int d = 0; d < CONV_FLAT_AXES; d++)
+        if (p->kernel[d] > 1 || p->stride[d] > 1 || p->pad[d] || p->from[d] != p->to[d] ||
+            g->bands[d] > 1)
+            return false;
+    return g->channel_floats % lanes == 0;
+}
+
+/* x: the input of the band, a copy or not. */
 static void compute_block(const conv_flat *p, const conv_flat_geometry *g, const scratch *s,
-                          const kernel_run *r, const band *b, uint64_t job, uint64_t block)
+                          const float *x, const kernel_run *r, const band *b, uint64_t job,
+                          uint64_t block)
 {
     const conv_flat_loops *loops = conv_flat_loops_of(p->level);
     const uint64_t area = (uint64_t)(p->to[0] * p->to[1] * p->to[2]);
@@ -195,8 +211,9 @@ static void compute_block(const conv_flat *p, const conv_flat_geometry *g, const
     for (uint64_t i = 0, done = 0, n; i < tiles; i++, done += n) {
         n = b->vectors - done;
         if (tiles - i > 1) n /= tiles - i; /* tiles of similar sizes */
-        c.x = s->planes + done * loops->lanes;
+        c.x = x + done * loops->lanes;
         c.vectors = s->vectors + done;
+        c.ahead = i ? 0 : AHEAD_FLOATS; /* the other tiles read them again */
         run[n](&c);
     }
     for (uint64_t i = 0; p->activation >= CONV_SIGMOID && i < 1u << log; i++)
@@ -219,14 +236,19 @@ void conv_flat_run(const kernel_run *r)
     }
     uint64_t block = from % g.blocks, job = from / g.blocks % g.jobs;
     uint64_t index = from / g.blocks / g.jobs;
+    const bool in_place = reads_in_place(p, &g);
     band b;
     find_band(&b, p, &g, index);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         if (index != s.note[1]) find_vectors(s.vectors, p, &g, &b);
-        if (index != s.note[1] || job != s.note[0]) copy_job(p, &g, s.planes, r, &b, job);
+        const float *x = (const float *)r->tensors[0] + job * p->in * g.channel_floats;
+        if (!in_place) {
+            if (index != s.note[1] || job != s.note[0]) copy_job(p, &g, s.planes, r, &b, job);
+            x = s.planes;
+        }
         s.note[0] = job;
         s.note[1] = index;
-        compute_block(p, &g, &s, r, &b, job, block);
+        compute_block(p, &g, &s, x, r, &b, job, block);
         if (++block < g.blocks) continue;
         block = 0;
         if (++job < g.jobs) continue;

@@ -133,49 +133,64 @@ static size_t boxes_candidates(const selection *s, const float *scores)
     return count;
 }
 
-static bool boxes_before(finder_key a, finder_key b)
+/* Moves the rank at `at` down to its place in the heap. Children are compared without a branch. */
+static void boxes_sink(uint64_t *heap, size_t count, size_t at)
 {
-    return a.key != b.key ? a.key < b.key : a.index < b.index;
-}
-
-static void boxes_sink(finder_key *heap, size_t count, size_t at)
-{
-    const finder_key k = heap[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && boxes_before(heap[child + 1], heap[child])) child++;
-        if (!boxes_before(heap[child], k)) break;
+    const uint64_t rank = heap[at];
+    size_t child = 2 * at + 1;
+    for (; child + 1 < count; at = child, child = 2 * at + 1) {
+        child += heap[child + 1] < heap[child];
+        if (heap[child] > rank) break;
         heap[at] = heap[child];
     }
-    heap[at] = k;
+    if (child + 1 == count && heap[child] < rank) {
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = rank;
 }
 
-/* Candidates in order: sorted ones, or those of a heap. */
+/* Takes the first rank out. The last one fills its place: it sinks to the bottom, where it mostly
+ * belongs, and rises from there. */
+static uint64_t boxes_pop(uint64_t *heap, size_t count)
+{
+    const uint64_t first = heap[0], rank = heap[--count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count) child += heap[child + 1] < heap[child];
+        heap[at] = heap[child];
+    }
+    for (size_t above; at > 0 && heap[above = (at - 1) / 2] > rank; at = above)
+        heap[at] = heap[above];
+    heap[at] = rank;
+    return first;
+}
+
+/* Candidates in order: sorted ones, or a heap of ranks, keys above indices. */
 typedef struct queue {
     finder_key *keys;
+    uint64_t *heap;
     size_t count, next;
-    bool heap;
 } queue;
 
 static queue boxes_queue(const selection *s, size_t count)
 {
     queue q = {.keys = s->candidates, .count = count};
-    q.heap = s->most < count / HEAP_FACTOR;
-    if (!q.heap) q.keys = finder_sort(q.keys, q.keys + s->boxes, count);
-    for (size_t i = count / 2; q.heap && i-- > 0;) boxes_sink(q.keys, count, i);
+    if (s->most >= count / HEAP_FACTOR) {
+        q.keys = finder_sort(q.keys, q.keys + s->boxes, count);
+        return q;
+    }
+    q.heap = (uint64_t *)(s->candidates + s->boxes);
+    for (size_t i = 0; i < count; i++) q.heap[i] = q.keys[i].key << 32 | q.keys[i].index;
+    for (size_t i = count / 2; i-- > 0;) boxes_sink(q.heap, count, i);
     return q;
 }
 
 static bool boxes_next(uint32_t *index, queue *q)
 {
-    if (!q->heap) {
-        if (q->next == q->count) return false;
-        *index = q->keys[q->next++].index;
-        return true;
-    }
-    if (!q->count) return false;
-    *index = q->keys[0].index;
-    q->keys[0] = q->keys[--q->count];
-    if (q->count) boxes_sink(q->keys, q->count, 0);
+    if (q->next == q->count) return false;
+    *index = q->heap ? (uint32_t)boxes_pop(q->heap, q->count - q->next) : q->keys[q->next].index;
+    q->next++;
     return true;
 }
 

@@ -2,6 +2,10 @@
 /* The loops of index_moves.h, made from one body for each type and reduction. */
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/index_moves.h"
 #include "kernels/target_avx512.h"
 
@@ -48,65 +52,79 @@ const index_loops *index_loops_of(uint32_t item)
 
 /* ---- Rows of indices ------------------------------------------------------------------------ */
 
-/* Turns indices into offsets, which are 0 where they are out of range; false: some are. */
-#define OFFSETS(name, target, index_type)                                                   \
-    target static bool name(uint32_t *restrict offsets, const index_type *restrict indices, \
-                            size_t n, uint64_t size, uint32_t stride, uint32_t first,       \
-                            uint32_t along)                                                 \
-    {                                                                                       \
-        uint64_t invalid = 0;                                                               \
-        for (uint32_t i = 0; i < n; i++) {                                                  \
-            const int64_t given = indices[i];                                               \
-            const uint64_t index = (uint64_t)given + (given < 0 ? size : 0);                \
-            const uint64_t wrong = index >= size ? UINT64_MAX : 0;                          \
-            invalid |= wrong;                                                               \
-            offsets[i] = (uint32_t)(index & ~wrong) * stride + (first + i) * along;         \
-        }                                                                                   \
-        return !invalid;                                                                    \
-    }
-OFFSETS(offsets_wide_portable, , int64_t)
-OFFSETS(offsets_narrow_portable, , int32_t)
-#if defined(__x86_64__)
-OFFSETS(offsets_wide_avx512, TARGET_AVX512, int64_t)
-OFFSETS(offsets_narrow_avx512, TARGET_AVX512, int32_t)
-#else
-#define offsets_wide_avx512 offsets_wide_portable
-#define offsets_narrow_avx512 offsets_narrow_portable
-#endif
-
-enum { PIECE = 512 };
-
-#define ROWS(type, index_type, how, level)                                                     \
-    static bool row_##type##_##how##_##level(void *to, const void *data, const void *indices,  \
-                                             size_t n, uint64_t size, uint64_t stride,         \
-                                             uint64_t along)                                   \
+/* Index 0 is read in place of one that is out of range. */
+#define ROW_PORTABLE(name, type, index_type)                                                   \
+    static bool name(void *to, const void *data, const void *indices, size_t n, uint64_t size, \
+                     uint64_t stride, uint64_t along)                                          \
     {                                                                                          \
-        uint32_t offsets[PIECE];                                                               \
-        const type *x = data;                                                                  \
-        for (size_t i = 0; i < n; i += PIECE) {                                                \
-            const size_t some = n - i < PIECE ? n - i : PIECE;                                 \
-            if (!offsets_##how##_##level(offsets, (const index_type *)indices + i, some, size, \
-                                         (uint32_t)stride, (uint32_t)i, (uint32_t)along))      \
-                return false;                                                                  \
-            for (size_t k = 0; k < some; k++) ((type *)to)[i + k] = x[offsets[k]];             \
+        uint64_t invalid = 0;                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                       \
+            const int64_t given = ((const index_type *)indices)[i];                            \
+            const uint64_t index = (uint64_t)given + (given < 0 ? size : 0);                   \
+            const uint64_t wrong = index >= size ? UINT64_MAX : 0;                             \
+            invalid |= wrong;                                                                  \
+            ((type *)to)[i] = ((const type *)data)[(index & ~wrong) * stride + i * along];     \
         }                                                                                      \
-        return true;                                                                           \
+        return !invalid;                                                                       \
     }
-#define ALL_ROWS(level)                    \
-    ROWS(uint32_t, int64_t, wide, level)   \
-    ROWS(uint32_t, int32_t, narrow, level) \
-    ROWS(uint64_t, int64_t, wide, level)   \
-    ROWS(uint64_t, int32_t, narrow, level)
-ALL_ROWS(portable)
-ALL_ROWS(avx512)
+ROW_PORTABLE(row_4_narrow_portable, uint32_t, int32_t)
+ROW_PORTABLE(row_4_wide_portable, uint32_t, int64_t)
+ROW_PORTABLE(row_8_narrow_portable, uint64_t, int32_t)
+ROW_PORTABLE(row_8_wide_portable, uint64_t, int64_t)
+
+#if defined(__x86_64__)
+/* Eight at a time; an index out of range reads nothing. */
+#define ROW_AVX512(name, portable, type, index_type, LOAD, GATHER, STORE)                     \
+    TARGET_AVX512 static bool name(void *to, const void *data, const void *indices, size_t n, \
+                                   uint64_t size, uint64_t stride, uint64_t along)            \
+    {                                                                                         \
+        const __m512i every = _mm512_set1_epi64((int64_t)size);                               \
+        const __m512i steps = _mm512_set1_epi64((int64_t)stride);                             \
+        const __m512i next = _mm512_set1_epi64((int64_t)(8 * along));                         \
+        __m512i column = _mm512_mul_epu32(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),          \
+                                          _mm512_set1_epi64((int64_t)along));                 \
+        __mmask8 valid = 0xff;                                                                \
+        size_t i = 0;                                                                         \
+        for (; i + 8 <= n; i += 8) {                                                          \
+            const __m512i given = LOAD((const index_type *)indices + i);                      \
+            const __m512i index =                                                             \
+                _mm512_mask_add_epi64(given, _mm512_movepi64_mask(given), given, every);      \
+            const __mmask8 good = _mm512_cmplt_epu64_mask(index, every);                      \
+            const __m512i place = _mm512_add_epi64(_mm512_mul_epu32(index, steps), column);   \
+            valid &= good;                                                                    \
+            STORE((type *)to + i, GATHER(good, place, data));                                 \
+            column = _mm512_add_epi64(column, next);                                          \
+        }                                                                                     \
+        return valid == 0xff &&                                                               \
+               portable((type *)to + i, (const type *)data + i * along,                       \
+                        (const index_type *)indices + i, n - i, size, stride, along);         \
+    }
+#define LOAD_NARROW(p) _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)(p)))
+#define LOAD_WIDE(p) _mm512_loadu_si512(p)
+#define GATHER_4(mask, at, p) _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), mask, at, p, 4)
+#define GATHER_8(mask, at, p) _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), mask, at, p, 8)
+#define STORE_4(p, v) _mm256_storeu_si256((__m256i *)(p), v)
+#define STORE_8(p, v) _mm512_storeu_si512(p, v)
+#define ROW_OF(bytes, how, type, index_type, LOAD)                                             \
+    ROW_AVX512(row_##bytes##_##how##_avx512, row_##bytes##_##how##_portable, type, index_type, \
+               LOAD, GATHER_##bytes, STORE_##bytes)
+ROW_OF(4, narrow, uint32_t, int32_t, LOAD_NARROW)
+ROW_OF(4, wide, uint32_t, int64_t, LOAD_WIDE)
+ROW_OF(8, narrow, uint64_t, int32_t, LOAD_NARROW)
+ROW_OF(8, wide, uint64_t, int64_t, LOAD_WIDE)
+#else
+#define row_4_narrow_avx512 row_4_narrow_portable
+#define row_4_wide_avx512 row_4_wide_portable
+#define row_8_narrow_avx512 row_8_narrow_portable
+#define row_8_wide_avx512 row_8_wide_portable
+#endif
 
 index_row_function *index_row_of(uint32_t item, bool wide, cpu_level level)
 {
     static index_row_function *const FUNCTIONS[2][2][2] = {
-        {{row_uint32_t_narrow_portable, row_uint32_t_wide_portable},
-         {row_uint64_t_narrow_portable, row_uint64_t_wide_portable}},
-        {{row_uint32_t_narrow_avx512, row_uint32_t_wide_avx512},
-         {row_uint64_t_narrow_avx512, row_uint64_t_wide_avx512}}};
+        {{row_4_narrow_portable, row_4_wide_portable},
+         {row_8_narrow_portable, row_8_wide_portable}},
+        {{row_4_narrow_avx512, row_4_wide_avx512}, {row_8_narrow_avx512, row_8_wide_avx512}}};
     return item == 4 || item == 8 ? FUNCTIONS[level >= CPU_AVX512][item == 8][wide] : NULL;
 }
 

@@ -153,6 +153,23 @@ static void int_conv_last_finish(const strip *s, const lines_of *l, const int32_
     }
 }
 
+/* Can full tiles of such lines turn their own sums into bytes? Then *j says how. */
+static bool int_conv_last_can_fuse(const strip *s, const lines_of *l, int_job *j)
+{
+    const int_conv *c = &s->p->c;
+    const char *packed = s->r->packed;
+    const size_t channel = s->group * c->out + s->first;
+    if (!s->tile->fuses || s->amx->amx || c->w_has_zero || l->lines > 1 ||
+        s->count < INT_MAX_COLUMNS)
+        return false;
+    j->y_stride = c->groups * c->out;
+    j->offsets = (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
+    j->scales = (const double *)(packed + c->at_scales) + channel;
+    j->factors = (const float *)(packed + c->at_factors) + channel;
+    j->small = c->small;
+    return true;
+}
+
 static void int_conv_last_lines(const strip *s, const lines_of *l)
 {
     const int_conv_last *p = s->p;
@@ -168,10 +185,13 @@ static void int_conv_last_lines(const strip *s, const lines_of *l)
                  .a_step = INT_GROUP,
                  .b_step = s->vectors * s->tile->lanes * INT_GROUP,
                  .c = s->r->scratch};
+    const bool fuses = int_conv_last_can_fuse(s, l, &j);
     for (size_t at = 0, rows; at < count; at += rows) {
         j.a = l->x + at * j.a_row;
+        j.finish = fuses && count - at >= s->tile->rows ? &c->finish : NULL;
+        j.y = l->y + at * j.y_stride + s->group * c->out + s->first;
         rows = int_conv_last_sums(s, &j, count - at);
-        int_conv_last_finish(s, l, j.c, at, rows);
+        if (!j.finish) int_conv_last_finish(s, l, j.c, at, rows);
     }
 }
 

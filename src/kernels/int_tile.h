@@ -35,14 +35,15 @@ typedef struct int_job {
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;
-    /* If not NULL, the tile applies the epilogue of finish_rows itself and stores bytes to y.
-     * Allowed only for full tiles of a set that `fuses`. */
+    /* If not NULL, the tile applies the epilogue itself and stores bytes to y: that of finish_rows
+     * if A is signed, else of finish_columns. Allowed only for full tiles of a set that `fuses`. */
     const int_finish *finish;
     uint8_t *y;
     size_t y_stride;
     const int32_t *offsets;
     const double *scales;
-    bool small; /* every sum that can occur, times its scale, is below 2^14 */
+    const float *factors; /* of finish_columns */
+    bool small;           /* every sum that can occur, times its scale, is below 2^14 */
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);

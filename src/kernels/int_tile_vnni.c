@@ -25,6 +25,58 @@ typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #define SPLIT_A(x) (x)
 #define SPLIT_B(x) (x)
 
+/* Applies the epilogue to a row of a full tile in registers; the sums include the offsets. step: 1
+ * if each column has its own scale, else 0. */
+TARGET static inline __attribute__((always_inline)) void finish_row(const int_job *j, size_t row,
+                                                                    const __m512i *acc,
+                                                                    const __m512 *factor,
+                                                                    const byte_limits *limits,
+                                                                    __m512 more, size_t step)
+{
+    static const int32_t NONE[INT_MAX_COLUMNS] = {0};
+    uint8_t *y = j->y + row * j->y_stride;
+    __m512i v[4];
+#pragma GCC unroll 3
+    for (size_t i = 0; i < 3; i++)
+        v[i] =
+            j->small ? scale_small(acc[i], factor[i], more) : scale_sums(acc[i], factor[i], more);
+    v[3] = _mm512_setzero_si512();
+    store_bytes(y, 48, v, limits);
+    if (__builtin_expect(is_any_close(v, 3), 0)) {
+        const __m512i kept[4] = {v[0], v[1], v[2], v[3]};
+        int32_t sums[48];
+        for (size_t i = 0; i < 3; i++) _mm512_storeu_si512(sums + 16 * i, acc[i]);
+        finish_close(y, sums, 48, kept, j->finish, NONE, j->scales + (step ? 0 : row), step);
+    }
+}
+
+TARGET static inline __attribute__((always_inline)) void finish_tile_columns(const int_job *j,
+                                                                             __m512i (*acc)[3])
+{
+    const byte_limits limits = find_limits(j->finish);
+    const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
+    __m512 factor[3];
+#pragma GCC unroll 3
+    for (size_t i = 0; i < 3; i++)
+        factor[i] = _mm512_mul_ps(_mm512_loadu_ps(j->factors + 16 * i), _mm512_set1_ps(FIXED_ONE));
+#pragma GCC unroll 8
+    for (size_t r = 0; r < 8; r++) finish_row(j, r, acc[r], factor, &limits, more, 1);
+}
+
+TARGET static inline __attribute__((always_inline)) void finish_tile_rows(const int_job *j,
+                                                                          __m512i (*acc)[3])
+{
+    const byte_limits limits = find_limits(j->finish);
+    const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
+#pragma GCC unroll 8
+    for (size_t r = 0; r < 8; r++) {
+        const __m512 factor = _mm512_set1_ps((float)j->scales[r] * FIXED_ONE);
+        finish_row(j, r, acc[r], (__m512[]){factor, factor, factor}, &limits, more, 0);
+    }
+}
+
+#define FINISH(j, acc) finish_tile_columns(j, acc)
+#define FIRST(j, i, v) ((j)->finish ? _mm512_loadu_si512((j)->offsets + 16 * (v)) : ZERO())
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, a, b)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
@@ -39,36 +91,11 @@ typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #include "kernels/int_tile_four.inc"
 #undef DOT
 #undef NAME
+#undef FINISH
+#undef FIRST
 
-/* Applies the epilogue to a full tile in registers. */
-TARGET static inline __attribute__((always_inline)) void finish_tile(const int_job *j,
-                                                                     __m512i (*acc)[3])
-{
-    const byte_limits limits = find_limits(j->finish);
-    const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
-    static const int32_t NONE = 0; /* the sums include the offsets */
-    uint8_t *y = j->y;
-#pragma GCC unroll 8
-    for (size_t r = 0; r < 8; r++, y += j->y_stride) {
-        const __m512 factor = _mm512_set1_ps((float)j->scales[r] * FIXED_ONE);
-        __m512i v[4];
-#pragma GCC unroll 3
-        for (size_t i = 0; i < 3; i++)
-            v[i] = j->small ? scale_small(acc[r][i], factor, more)
-                            : scale_sums(acc[r][i], factor, more);
-        v[3] = _mm512_setzero_si512();
-        store_bytes(y, 48, v, &limits);
-        if (__builtin_expect(is_any_close(v, 3), 0)) {
-            const __m512i kept[4] = {v[0], v[1], v[2], v[3]};
-            int32_t sums[48];
-            for (size_t i = 0; i < 3; i++) _mm512_storeu_si512(sums + 16 * i, acc[r][i]);
-            finish_close(y, sums, 48, kept, j->finish, &NONE, j->scales + r, 0);
-        }
-    }
-}
-#define FINISH(j, acc) finish_tile(j, acc)
-#define FIRST(j, i) ((j)->finish ? _mm512_set1_epi32((j)->offsets[i]) : ZERO())
-
+#define FINISH(j, acc) finish_tile_rows(j, acc)
+#define FIRST(j, i, v) ((j)->finish ? _mm512_set1_epi32((j)->offsets[i]) : ZERO())
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, b, a)
 #define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
 #include "kernels/int_tile_set.inc"

@@ -7,6 +7,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/unroll.h"
 
 enum { SERIES_I32, SERIES_I64, SERIES_F32, SERIES_F64, SERIES_TYPES };
 
@@ -74,14 +75,21 @@ static bool series_extent(kernel_extent *e, const kernel_claim *q)
         type *y = r->tensors[3];                                                             \
         for (size_t i = from; i < to; i++) y[i] = (type)(first + (double)(int64_t)i * step); \
     }
-/* Sums of integers are exact, and take less time than products of 64 bits. */
-#define SERIES_OF_INTS(name, type, wide)                                   \
-    static void name(const kernel_run *r, size_t from, size_t to)          \
-    {                                                                      \
-        const wide step = (wide) * (const type *)r->tensors[2];            \
-        wide v = (wide) * (const type *)r->tensors[0] + (wide)from * step; \
-        type *y = r->tensors[3];                                           \
-        for (size_t i = from; i < to; i++, v += step) y[i] = (type)v;      \
+/* Sums of integers are exact, and take less time than products of 64 bits. A loop of one vector
+ * takes twice as long where it lies across two lines of the cache, so several are made at once. */
+#define SERIES_OF_INTS(name, type, wide)                                                  \
+    static void name(const kernel_run *r, size_t from, size_t to)                         \
+    {                                                                                     \
+        enum { SOME = 64 / sizeof(type) };                                                \
+        const wide step = (wide) * (const type *)r->tensors[2];                           \
+        wide v = (wide) * (const type *)r->tensors[0] + (wide)from * step;                \
+        wide ahead[SOME];                                                                 \
+        type *y = r->tensors[3];                                                          \
+        size_t i = from;                                                                  \
+        for (size_t k = 0; k < SOME; k++) ahead[k] = (wide)k * step;                      \
+        for (; i + SOME <= to; i += SOME, v += SOME * step)                               \
+            UNROLL(16) for (size_t k = 0; k < SOME; k++) y[i + k] = (type)(v + ahead[k]); \
+        for (; i < to; i++, v += step) y[i] = (type)v;                                    \
     }
 SERIES_OF_INTS(series_i32, int32_t, uint32_t)
 SERIES_OF_INTS(series_i64, int64_t, uint64_t)

@@ -153,6 +153,7 @@ static void strided_copy_line(const strided_copy *c, void *y, const void *x, uin
 enum {
     LONG_GROUP = 16,    /* elements */
     LONG_REPEAT = 1024, /* bytes */
+    SHORT_REPEAT = 128, /* bytes: below, copies of copies are faster */
     LONG_ROW = 4096,    /* bytes: a step of the walk takes little time beside a copy of so many */
     JOINED_PIECE = 1 << 18 /* elements between two looks at pgy_cancel */
 };
@@ -176,12 +177,14 @@ static bool has_short_rows(const walk *w, uint32_t item)
     return w->rank > 1 && w->shape[w->rank - 1] * item <= LONG_ROW;
 }
 
-/* The walk with the last two axes as one, whose elements the caller finds. */
-static walk joined(const walk *w)
+/* The walk with the last `axes` axes as one, whose elements the caller finds. */
+static walk joined(const walk *w, uint32_t axes)
 {
     walk j = *w;
-    j.rank--;
-    j.shape[j.rank - 1] *= w->shape[j.rank];
+    for (; axes > 1; axes--) {
+        j.rank--;
+        j.shape[j.rank - 1] *= j.shape[j.rank];
+    }
     j.strides[0][j.rank - 1] = 0;
     return j;
 }
@@ -233,6 +236,27 @@ static void copy_repeated(const strided_copy *c, char *y, const char *x, uint64_
     }
 }
 
+/* Elements [first, first + n) of lines of repeats, the first of which repeats the elements at x. */
+static void copy_repeated_rows(const strided_copy *c, char *y, const char *x, uint64_t first,
+                               size_t n)
+{
+    const uint32_t repeats = c->w.rank - 2, rows = c->w.rank - 3;
+    const uint64_t line = c->w.shape[repeats] * c->w.shape[repeats + 1];
+    const int64_t row_bytes = (int64_t)(c->w.strides[0][rows] * c->item);
+    const size_t size_bytes = c->w.shape[repeats + 1] * c->item;
+    const bool plain = size_bytes >= SHORT_REPEAT;
+    uint64_t within = first % line;
+    x += (int64_t)(first / line) * row_bytes;
+    for (size_t some; n > 0; n -= some, y += some * c->item, x += row_bytes, within = 0) {
+        some = line - within < n ? line - within : n;
+        if (!plain || some < line)
+            copy_repeated(c, y, x, within, some);
+        else
+            for (size_t k = 0; k < c->w.shape[repeats]; k++)
+                memcpy(y + k * size_bytes, x, size_bytes);
+    }
+}
+
 /* Elements [first, first + n) of rows whose first one begins at x. Strides may be negative. */
 static void copy_rows(const strided_copy *c, char *y, const char *x, uint64_t first, size_t n)
 {
@@ -252,7 +276,7 @@ typedef void copy_pair(const strided_copy *c, char *y, const char *x, uint64_t f
 
 static void copy_joined(const strided_copy *c, const kernel_run *r, copy_pair *copy)
 {
-    const walk w = joined(&c->w);
+    const walk w = joined(&c->w, copy == copy_repeated_rows ? 3 : 2);
     const char *x = r->tensors[0];
     char *y = r->tensors[c->inputs];
     walk_at at;
@@ -265,8 +289,9 @@ static void copy_joined(const strided_copy *c, const kernel_run *r, copy_pair *c
 
 void strided_copy_run(const strided_copy *c, const kernel_run *r)
 {
-    copy_pair *const pair = has_groups(&c->w)                ? copy_grouped
-                            : has_repeats(&c->w, c->item)    ? copy_repeated
+    copy_pair *const pair = has_groups(&c->w) ? copy_grouped
+                            : has_repeats(&c->w, c->item)
+                                ? c->w.rank > 2 ? copy_repeated_rows : copy_repeated
                             : has_short_rows(&c->w, c->item) ? copy_rows
                                                              : NULL;
     if (!c->w.count) return;

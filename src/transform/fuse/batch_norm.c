@@ -9,44 +9,10 @@
 #include "transform/channels.h"
 #include "transform/fuse/fuse.h"
 
-/* y = scale * x + shift for each of `count` channels. */
-typedef struct affine {
-    double *scale, *shift;
-    size_t count;
-} affine;
-
-static bool make_affine(affine *out, pattern *p, size_t count)
-{
-    *out = (affine){arena_alloc_array(&p->f.memory, count, sizeof(double)),
-                    arena_alloc_array(&p->f.memory, count, sizeof(double)), count};
-    for (size_t i = 0; out->scale && i < count; i++) out->scale[i] = 1;
-    return out->scale && out->shift;
-}
-
 /* ---- What is behind ------------------------------------------------------------------------- */
 
-static bool read_batch_norm(affine *out, pattern *p, const pgy_node *n)
-{
-    pgy_tensor *t[4] = {0};
-    const double epsilon = pattern_float(n, "epsilon", 1e-5);
-    bool good = n->input_count == 5 && pattern_int(n, "training_mode", 0) == 0;
-    for (size_t i = 1; i < n->output_count; i++) good = good && !n->outputs[i];
-    for (size_t i = 0; good && i < 4; i++) {
-        t[i] = pattern_floats(p, n->inputs[1 + i]);
-        good = t[i] && pgy_tensor_count(t[i]) == out->count;
-    }
-    for (size_t i = 0; good && i < out->count; i++) {
-        const double root = sqrt(op_f64(t[3])[i] + epsilon);
-        out->scale[i] = op_f64(t[0])[i] / root;
-        out->shift[i] = op_f64(t[1])[i] - op_f64(t[2])[i] * out->scale[i];
-        good = isfinite(out->scale[i]) && isfinite(out->shift[i]);
-    }
-    for (size_t i = 0; i < 4; i++) pgy_tensor_release(t[i]);
-    return good;
-}
-
 /* Mul, Div, Add, Sub of `x` and a constant. */
-static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pgy_value *x,
+static bool read_arithmetic(channel_affine *out, pattern *p, const pgy_node *n, const pgy_value *x,
                             int32_t axis)
 {
     static const char *const OPS[] = {"Mul", "Div", "Add", "Sub"};
@@ -74,7 +40,7 @@ static bool read_arithmetic(affine *out, pattern *p, const pgy_node *n, const pg
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const affine *a)
+static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const channel_affine *a)
 {
     pgy_value *v = n->inputs[1];
     pgy_tensor *w = pattern_floats(p, v);
@@ -100,7 +66,7 @@ static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const a
 }
 
 /* Makes the new bias: old bias, or zeros, times scale, plus shift. */
-static bool shift_bias(pgy_value **out, pattern *p, const pgy_node *n, affine *a)
+static bool shift_bias(pgy_value **out, pattern *p, const pgy_node *n, channel_affine *a)
 {
     pgy_value *v = pattern_input(n, 2);
     const int64_t shape[1] = {(int64_t)a->count};
@@ -134,13 +100,13 @@ bool fuse_channels(pattern *p, pgy_node *n)
                                        "pads",     "strides",   "output_padding", "output_shape",
                                        "alpha",    "beta",      "transA",         "transB"};
     pgy_value *weight, *bias;
-    affine a;
+    channel_affine a;
     pgy_node *user = pattern_user(n);
     if (!user || !is_suitable(p, n)) return false;
     const int64_t channels = pattern_size(n->outputs[0], 1);
-    if (channels < 1 || !make_affine(&a, p, (size_t)channels)) return false;
+    if (channels < 1 || !channels_make_affine(&a, p, (size_t)channels)) return false;
     if (!(pattern_is(user, "BatchNormalization")
-              ? user->inputs[0] == n->outputs[0] && read_batch_norm(&a, p, user)
+              ? user->inputs[0] == n->outputs[0] && channels_read_batch_norm(&a, p, user)
               : read_arithmetic(&a, p, user, n->outputs[0], 1)))
         return false;
     /* A consumer that broadcasts the result to more elements cannot move into the weights. */
@@ -159,7 +125,7 @@ bool fuse_channels(pattern *p, pgy_node *n)
  * scale goes into the weights, the shift is added to the product. */
 bool fuse_batch_norm_product(pattern *p, pgy_node *n)
 {
-    affine a;
+    channel_affine a;
     pgy_value *weight;
     if (!pattern_is(n, "MatMul") || !pattern_is_constant(p, n->inputs[1]) ||
         !pattern_is_float(n->inputs[1]) || pattern_rank(n->inputs[1]) != 2)
@@ -173,7 +139,7 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
     const int64_t columns = pattern_size(n->outputs[0], -1);
     if (!last || !pattern_is(last, "BatchNormalization") || pattern_rank(last->inputs[0]) != 2 ||
         columns < 1 || pattern_size(last->inputs[0], 1) != columns ||
-        !make_affine(&a, p, (size_t)columns) || !read_batch_norm(&a, p, last) ||
+        !channels_make_affine(&a, p, (size_t)columns) || !channels_read_batch_norm(&a, p, last) ||
         !scale_weight(&weight, p, n, &a))
         return false;
     pgy_value *shift =
@@ -198,7 +164,7 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
  * single pixels. */
 bool fuse_batch_norm_relu(pattern *p, pgy_node *n)
 {
-    affine a;
+    channel_affine a;
     if (!pattern_is(n, "BatchNormalization") || pattern_dtype(n->inputs[0]) != PGY_F32)
         return false;
     pgy_node *last = pattern_user(n);
@@ -206,7 +172,7 @@ bool fuse_batch_norm_relu(pattern *p, pgy_node *n)
     const int64_t channels = pattern_size(n->inputs[0], 1);
     const int64_t shape[] = {channels, 1, 1, 1}, kernel[] = {1, 1};
     if (!last || !pattern_is(last, "Relu") || rank < 3 || rank > 4 || channels < 1 ||
-        !make_affine(&a, p, (size_t)channels) || !read_batch_norm(&a, p, n))
+        !channels_make_affine(&a, p, (size_t)channels) || !channels_read_batch_norm(&a, p, n))
         return false;
     pgy_value *const inputs[] = {
         n->inputs[0], pattern_weight(p, n->graph, "scale", PGY_F32, (size_t)rank, shape, a.scale),

@@ -47,7 +47,7 @@ static void put_block(model_builder *b, const residual *r)
     const int64_t dilations[2] = {r->far, 1};
     if (r->far) builder_attr_ints(b, deep, "dilations", 2, dilations);
     if (r->last) builder_node(b, r->last, "d", "z");
-    if (r->twice) builder_node(b, "Add", r->inner ? "a z" : "e z", "y");
+    if (r->twice) builder_node(b, "Mul", r->inner ? "a z" : "e z", "y");
     if (!r->twice) builder_node(b, "Softmax", "z", "y");
 }
 
@@ -81,7 +81,7 @@ static void test_fuse_expanded_conv__near_misses(void **state)
     const residual usual = {.size = 40, .stride = 1, .kernel = 1, .inner = "Relu", .bias = true};
     residual r = usual;
     r.twice = true;
-    expect(&r, "FusedConv FusedConv");
+    expect(&r, "FusedConv Conv Mul");
     r = usual;
     r.kernel = 3;
     expect(&r, "FusedConv Conv Softmax");

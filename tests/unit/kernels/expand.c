@@ -30,3 +30,21 @@ static void test_expand__expand_and_tile(void **state)
         assert_true(reference_run(&c, 1, 0) > 0);
     }
 }
+
+/* Lines of a few bytes and of some hundred repeat in different ways. */
+static void test_expand__tile_of_longer_lines(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < TYPE_COUNT; t++)
+        for (int64_t repeats = 2; repeats < 5; repeats++) {
+            reference_case c;
+            reference_start(&c, "", "Tile", 13);
+            reference_input(&c, TYPES[t], "2 30 70");
+            reference_ints(&c, (const int64_t[]){2, 3, repeats}, 3);
+            assert_true(reference_run(&c, 1, 0) > 0);
+            reference_start(&c, "", "Tile", 13);
+            reference_input(&c, TYPES[t], "5 33");
+            reference_ints(&c, (const int64_t[]){1, repeats}, 2);
+            assert_true(reference_run(&c, 1, 0) > 0);
+        }
+}

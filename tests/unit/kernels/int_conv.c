@@ -275,6 +275,27 @@ static void test_int_conv__halves_go_to_even(void **state)
     int_case_end(&c);
 }
 
+/* The same with the channels last and whole tiles of output channels. */
+static void test_int_conv__halves_of_channels_last_go_to_even(void **state)
+{
+    (void)state;
+    double ones[100];
+    int_case c;
+    for (size_t i = 0; i < 100; i++) ones[i] = i % 2 ? 1 : -1;
+    int_case_start(&c, "com.microsoft", "QLinearConv", 1);
+    case_attr_int(&c.c, "channels_last", 1);
+    int_case_input(&c, PGY_U8, false, 4, (const int64_t[]){1, 16, 16, 1});
+    int_case_scalar(&c, PGY_F32, 0.5);
+    int_case_scalar(&c, PGY_U8, 128);
+    int_case_values(&c, PGY_I8, 4, (const int64_t[]){100, 1, 1, 1}, ones);
+    int_case_scalar(&c, PGY_F32, 1);
+    int_case_scalar(&c, PGY_I8, 0);
+    int_case_scalar(&c, PGY_F32, 1);
+    int_case_scalar(&c, PGY_U8, 128);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
 static const conv_case DEPTHWISE[] = {
     {1, 6, 6, 6, {10, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
     {2, 5, 10, 5, {11, 12}, {3, 5}, {2, 3}, {1, 2}, {1, 4, 2, 0}},
