@@ -103,6 +103,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "LOOSE", k->loose);
     cuda_define_int(defines, "MAPPED", k->mapped);
     cuda_define_int(defines, "SLIM", k->slim);
+    cuda_define_int(defines, "LATE", k->late);
     cuda_define_int(defines, "DIRECT", k->direct);
     cuda_define_int(defines, "STAYS", k->stays);
     if (k->direct) define_limits(defines, k);

@@ -86,6 +86,7 @@ typedef struct packed_kind {
      * below and above the limits are none of their type. */
     bool direct, y_signed, above, below;
     bool stays; /* a block computes several tiles */
+    bool late;  /* the kernel before makes the weights, so they are no constants; only in boxed.cu */
     bool slim;  /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 

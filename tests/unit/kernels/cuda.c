@@ -218,6 +218,9 @@ static void test_cuda__products_of_few_bits(void **state)
              "136");
     FEW_BITS("N=70 K=136 bits=4 block_size=16", "2x65x136", "u70x9x8", "70x9~0.1", "70x9~8");
     FEW_BITS("N=20 K=1096 bits=4 block_size=96", "34x1096", "u20x12x48", "20x12~0.1");
+    FEW_BITS("N=72 K=328 bits=4 block_size=32", "40x328", "u72x11x16", "72x11~0.1", "u72x6", "-",
+             "72");
+    FEW_BITS("N=40 K=72 bits=4 block_size=72", "3x50x72", "u40x1x36", "40x1~0.1");
     report(c);
 }
 
