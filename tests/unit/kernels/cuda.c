@@ -129,6 +129,8 @@ static void test_cuda__bytes(void **state)
                                         "qlinear_concat",
                                         "qlinear_sigmoid",
                                         "qlinear_leaky_relu",
+                                        "qlinear_softmax",
+                                        "pgy_qlinear_layer_normalization",
                                         "qlinear_average_pool",
                                         "qlinear_global_average_pool",
                                         "nhwc_max_pool",
@@ -195,6 +197,29 @@ static void test_cuda__products_of_bytes(void **state)
     BYTES("pgy", "QuantizedMatMul", "activation=Relu", "b70x160", "~0.02", "b", "b160x72",
           "72~0.01", "b=0", "72", "70x72");
     BYTES("pgy", "QuantizedMatMul", "", "b70x160", "~0.02", "b", "b160x71", "71~0.01", "b=0");
+    report(c);
+}
+
+/* Rows of bytes: words that lanes have or lack, elements that are no neighbours, sums before. */
+static void test_cuda__rows_of_bytes(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "b37x128", "~0.02", "b", "~0.004", "b");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u3x2x700", "~0.1", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13 axis=1", "b2x65x9", "~0.02", "b", "~0.01",
+          "b");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u5x33", "~0.3", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u19x208", "~0.05", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "b3x1040", "~0.01", "b", "~=0.0078125",
+          "b");
+#define NORM_BYTES(...) BYTES("pgy", "QLinearLayerNormalization", "", __VA_ARGS__)
+    NORM_BYTES("b37x768", "~0.02", "b", "768", "768", "~0.03", "b");
+    NORM_BYTES("u2x5x68", "~0.3", "u", "68", "-", "~0.01", "b");
+    NORM_BYTES("b9x260", "~0.02", "b", "260", "260", "~0.03", "u", "b9x260", "~0.05", "b", "~0.04",
+               "b");
+    NORM_BYTES("u7x1024", "~0.02", "u", "1024", "1024", "~=0.5", "u", "u7x1024", "~=0.25", "u",
+               "~=0.5", "u");
     report(c);
 }
 
