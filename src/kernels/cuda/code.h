@@ -14,7 +14,7 @@ extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_prelude_types[],
     CUDA_SOURCE_prelude_functions[], CUDA_SOURCE_prelude_block[];
 extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_attention_groups[],
     CUDA_SOURCE_attention_parts[], CUDA_SOURCE_attention_rows[], CUDA_SOURCE_attention_tensor[],
-    CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[],
+    CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[], CUDA_SOURCE_byte_batch[],
     CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[], CUDA_SOURCE_byte_norm[],
     CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[], CUDA_SOURCE_byte_softmax[],
     CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[], CUDA_SOURCE_depthwise[],

@@ -94,6 +94,71 @@ static void test_cuda_byte_passes__layer_normalisation_stays(void **state)
                 "DequantizeLinear");
 }
 
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* x times a constant of `columns` columns, and what is added to its bytes: a row, or a number. */
+static model_builder product(int64_t columns, int64_t added)
+{
+    const int64_t shape[] = {40, columns};
+    model_builder b = start_quantised("3, 40", PGY_I8);
+    bytes(&b, "w", PGY_I8, 2, shape, -100, 1);
+    grid(&b, "ws", 0.011f, "wz", PGY_I8, 0);
+    builder_node(&b, "DequantizeLinear", "w ws wz", "wd");
+    bytes(&b, "c", PGY_I8, 1, &added, -90, 1);
+    grid(&b, "cs", 0.02f, "cz", PGY_I8, 5);
+    builder_node(&b, "DequantizeLinear", "c cs cz", "cd");
+    builder_node(&b, "MatMul", "xd wd", "p");
+    quantise(&b, "p", "q", 0.3f, PGY_I8, 9);
+    builder_node(&b, "Add", "cd qd", "a");
+    end_quantised(&b, "a", 0.31f, PGY_I8, 3);
+    return b;
+}
+
+static void test_cuda_byte_passes__a_product_takes_a_row(void **state)
+{
+    (void)state;
+    model_builder b = product(16, 16);
+    expect_y_on(&b, "cuda", "QuantizeLinear QLinearMatMul DequantizeLinear");
+}
+
+/* Columns that are no whole vectors, and the host. */
+static void test_cuda_byte_passes__a_product_without_its_row(void **state)
+{
+    (void)state;
+    model_builder b = product(12, 12);
+    expect_y_on(&b, "cuda", "QuantizeLinear QLinearMatMul QLinearAdd DequantizeLinear");
+    b = product(16, 16);
+    expect_y_on(&b, NULL, "QuantizeLinear QLinearMatMul QLinearAdd DequantizeLinear");
+}
+
+/* Scores of x with other bytes [2, 6, 8] in an order of axes. */
+static model_builder scores(const char *shape, const int64_t *order)
+{
+    model_builder b = start_quantised("2, 3, 8", PGY_I8);
+    builder_input(&b, "k", PGY_F32, shape);
+    quantise(&b, "k", "q", 0.016f, PGY_I8, 2);
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "qd", "t"), "perm", 3, order);
+    quantise(&b, "t", "u", 0.016f, PGY_I8, 2);
+    builder_node(&b, "MatMul", "xd ud", "p");
+    end_quantised(&b, "p", 0.05f, PGY_I8, 1);
+    return b;
+}
+
+static void test_cuda_byte_passes__rows_of_keys_stay_rows(void **state)
+{
+    static const int64_t COLUMNS[] = {0, 2, 1}, FIRST[] = {1, 2, 0}, ROWS[] = {1, 0, 2};
+    (void)state;
+    model_builder b = scores("2, 6, 8", COLUMNS);
+    expect_y_on(&b, "cuda",
+                "QuantizeLinear QuantizeLinear Transpose QLinearMatMul DequantizeLinear");
+    b = scores("6, 2, 8", FIRST);
+    expect_y_on(&b, "cuda",
+                "QuantizeLinear QuantizeLinear Transpose QLinearMatMul DequantizeLinear");
+    b = scores("8, 2, 6", ROWS);
+    expect_y_on(&b, "cuda",
+                "QuantizeLinear QuantizeLinear Transpose QLinearMatMul DequantizeLinear");
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void test_cuda_byte_passes__refused_allocations_are_reported(void **state)
@@ -101,5 +166,8 @@ static void test_cuda_byte_passes__refused_allocations_are_reported(void **state
     if (!refuse_allocations_of(&PASS_fuse_byte_rows)) skip();
     test_cuda_byte_passes__softmax(state);
     test_cuda_byte_passes__layer_normalisation_takes_a_sum(state);
+    refuse_allocations_of(&PASS_fuse_byte_sums);
+    test_cuda_byte_passes__a_product_takes_a_row(state);
+    test_cuda_byte_passes__rows_of_keys_stay_rows(state);
     refuse_allocations_of(NULL);
 }

@@ -131,6 +131,7 @@ static void test_cuda__bytes(void **state)
                                         "qlinear_leaky_relu",
                                         "qlinear_softmax",
                                         "pgy_qlinear_layer_normalization",
+                                        "pgy_qlinear_mat_mul",
                                         "qlinear_average_pool",
                                         "qlinear_global_average_pool",
                                         "nhwc_max_pool",
@@ -182,6 +183,21 @@ static void test_cuda__products_of_bytes(void **state)
           "b");
     BYTES("", "QLinearMatMul", "", "u130x272", "~=0.5", "u", "b272x144", "~=1", "b=0", "~=64", "u");
     BYTES("", "QLinearMatMul", "", "u70x272", "~900", "u", "b272x16", "~900", "b=0", "~0.1", "b");
+    /* a sum behind the product: of a row, in registers and behind parts of k; of all */
+    BYTES("pgy", "QLinearMatMul", "", "b70x144", "~0.02", "b", "b144x80", "80~0.01", "b=0", "~0.1",
+          "b", "b80", "~0.02", "b", "~0.1", "b");
+    BYTES("pgy", "QLinearMatMul", "", "u70x2064", "~0.02", "u", "b2064x40", "~0.01", "b=0", "~0.5",
+          "b", "b40", "~0.5", "b", "~0.5", "b");
+    BYTES("pgy", "QLinearMatMul", "transB=1", "u2x35x160", "~0.02", "u", "b72x160", "72~0.01",
+          "b=0", "~0.1", "u", "u2x35x72", "~0.05", "u", "~0.1", "u");
+    /* many products: rows and columns of B, steps of k, tiles that end, zero points, a side that
+     * all share */
+    BYTES("pgy", "QLinearMatMul", "transB=1", "b2x3x70x64", "~0.02", "b", "b2x3x80x64", "~0.01",
+          "b", "~0.1", "b");
+    BYTES("", "QLinearMatMul", "", "b2x2x20x144", "~0.02", "b", "u2x2x144x64", "~0.01", "u", "~0.1",
+          "b");
+    BYTES("", "QLinearMatMul", "", "u3x1x66x272", "~=0.5", "u", "b1x2x272x16", "~=1", "b=0", "~=64",
+          "u");
     BYTES("com.microsoft", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01",
           "b=0", "i48", "~0.1", "b");
     BYTES("", "QLinearMatMul", "", "b2x3x70x50", "~0.02", "b", "b2x3x50x70", "~0.01", "b", "~0.1",
