@@ -6,16 +6,12 @@
 #include "kernels/byte_loops.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
+#include "kernels/shared_params.h"
 #include "ops/vmath.h"
 
 enum { COLUMNS = 16 };
 
-/* `length` elements are a row; consecutive ones lie `inner` bytes apart. */
-typedef struct params {
-    uint64_t outer, length, inner;
-    uint32_t level, inputs;
-    byte_softmax q;
-} params;
+typedef qlinear_softmax_params params;
 
 /* Neighbouring rows that are computed together. */
 static uint64_t columns_of(const params *p)

@@ -118,6 +118,13 @@ typedef struct lookup_params {
     uint8_t table[LOOKUP_SEGMENTS][LOOKUP_VALUES]; /* indexed by the byte as stored */
 } lookup_params;
 
+/* `length` elements are a row; consecutive ones lie `inner` bytes apart. */
+typedef struct qlinear_softmax_params {
+    uint64_t outer, length, inner;
+    uint32_t level, inputs;
+    byte_softmax q;
+} qlinear_softmax_params;
+
 typedef struct qlinear_params {
     walk w;
     byte_binary q;

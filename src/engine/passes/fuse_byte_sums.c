@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For CUDA devices: QLinearAdd of a convolution's bytes in channels last and of others becomes part
- * of the convolution, whose kernels have the bytes in registers. */
+ * of the convolution, whose kernels have the bytes in registers; that of a product's bytes and a
+ * row for all of its rows part of the product. A Transpose leaves the columns of B where the
+ * product can read them as rows. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -8,6 +10,8 @@
  * convolution may be one that no product of CUDA devices computes. */
 enum { A = 0, B = 3, SUM_SCALE = 6, SUM_ZERO, SUM_INPUTS, VECTOR = 16 };
 enum { W = 3, W_ZERO = 5, Y_SCALE = 6, Y_ZERO, BIAS, CONV_INPUTS, RANK = 4 };
+enum { FACTOR = 3, MATMUL_INPUTS = 8, COLUMNS = 8 }; /* COLUMNS: a multiple of which is written */
+static const char MATMUL[] = "pgy:QLinearMatMul";
 
 static bool are_constants(const pattern *p, const pgy_node *n, size_t from)
 {
@@ -102,22 +106,102 @@ static bool add_to(pattern *p, pgy_node *n, size_t operand)
     return true;
 }
 
-static bool fuse(pattern *p, pgy_node *n)
+static bool is_sum(const pattern *p, const pgy_node *n)
 {
     if (!pattern_is(n, "com.microsoft:QLinearAdd") || n->input_count != SUM_INPUTS) return false;
     for (size_t i = 0; i < SUM_INPUTS; i++)
         if (!n->inputs[i] || (i % B && !pattern_is_constant(p, n->inputs[i]))) return false;
-    return add_to(p, n, A) || add_to(p, n, B);
+    return true;
+}
+
+static bool fuse(pattern *p, pgy_node *n)
+{
+    return is_sum(p, n) && (add_to(p, n, A) || add_to(p, n, B));
+}
+
+/* ---- Products ------------------------------------------------------------------------------- */
+
+/* A product of bytes without a sum. */
+static bool is_matmul(const pattern *p, const pgy_node *n)
+{
+    return (pattern_is(n, "QLinearMatMul") || pattern_is(n, MATMUL)) &&
+           n->input_count == MATMUL_INPUTS && pattern_is_constant(p, n->inputs[1]) &&
+           pattern_is_constant(p, n->inputs[2]) && are_constants(p, n, FACTOR + 1);
+}
+
+/* Is v one number for each element of the last axis of y, and for all others? */
+static bool is_row(const pgy_value *v, const pgy_value *y)
+{
+    const int64_t columns = pattern_size(y, -1);
+    return columns > 0 && columns % COLUMNS == 0 && pattern_same_size(v, -1, y, -1) &&
+           pattern_rank(v) <= pattern_rank(y) && pattern_has_at_most(v, columns);
+}
+
+static bool add_row_to(pattern *p, pgy_node *n, size_t operand)
+{
+    pgy_value *y = n->inputs[operand], *other = n->inputs[A + B - operand];
+    pgy_node *product = pattern_is_inner(y) ? y->producer : NULL;
+    if (!product || !is_matmul(p, product) || !pattern_is_constant(p, product->inputs[FACTOR]) ||
+        !reads_same(p, n, operand, product) || !is_row(other, y) ||
+        pattern_dtype(other) != pattern_dtype(y) ||
+        pattern_dtype(n->outputs[0]) != pattern_dtype(y))
+        return false;
+    pgy_value *inputs[] = {NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           other,
+                           n->inputs[A + B - operand + 1],
+                           n->inputs[A + B - operand + 2],
+                           n->inputs[SUM_SCALE],
+                           n->inputs[SUM_ZERO]};
+    for (size_t i = 0; i < MATMUL_INPUTS; i++) inputs[i] = product->inputs[i];
+    pgy_node *made = pattern_put(p, n, MATMUL, inputs, sizeof inputs / sizeof *inputs);
+    pattern_copy(p, made, product, "transB");
+    return true;
+}
+
+static bool fuse_row(pattern *p, pgy_node *n)
+{
+    return is_sum(p, n) && (add_row_to(p, n, A) || add_row_to(p, n, B));
+}
+
+/* If B is transposed so that its k, which were neighbours in memory, are no longer, a Transpose
+ * that exchanges the last two axes once more leaves them. */
+static bool turn_factor(pattern *p, pgy_node *n)
+{
+    int64_t order[PGY_MAX_RANK];
+    pgy_value *inputs[MATMUL_INPUTS];
+    if (!pattern_is(n, "QLinearMatMul") || n->input_count != MATMUL_INPUTS) return false;
+    pgy_node *transpose = pattern_inner(n->inputs[FACTOR], "Transpose");
+    const pgy_onnx_attribute *perm = transpose ? node_attribute(transpose, "perm") : NULL;
+    if (!perm || perm->int_count < 2 || perm->int_count > PGY_MAX_RANK) return false;
+    const size_t rank = perm->int_count;
+    if (perm->ints[rank - 2] != (int64_t)rank - 1) return false;
+    for (size_t i = 0; i < rank; i++) order[i] = perm->ints[i];
+    order[rank - 2] = perm->ints[rank - 1];
+    order[rank - 1] = perm->ints[rank - 2];
+    for (size_t i = 0; i < MATMUL_INPUTS; i++) inputs[i] = n->inputs[i];
+    inputs[FACTOR] = pattern_make(p, n, "turned", "Transpose", transpose->inputs, 1);
+    if (!inputs[FACTOR]) return false;
+    pattern_set_ints(p, inputs[FACTOR]->producer, "perm", order, rank);
+    pgy_node *made = pattern_put(p, n, MATMUL, inputs, MATMUL_INPUTS);
+    pattern_set_int(p, made, "transB", 1);
+    return true;
 }
 
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fuse, NULL};
+    static const pattern_rule RULES[] = {fuse, fuse_row, turn_factor, NULL};
     return pass_is_for_cuda(target) ? pattern_run(g, "fuse_byte_sums", RULES, changes, err)
                                     : PGY_OK;
 }
 
-const pass PASS_fuse_byte_sums = {.name = "fuse_byte_sums",
-                                  .summary =
-                                      "sums of a convolution's bytes and others, for CUDA devices",
-                                  .run_for = run};
+const pass PASS_fuse_byte_sums = {
+    .name = "fuse_byte_sums",
+    .summary = "sums of bytes of convolutions and products, for CUDA devices",
+    .run_for = run};

@@ -2,7 +2,7 @@
 /* Nodes between DequantizeLinear and QuantizeLinear run on 8-bit integers. Conv, products, sums,
  * Concat and means become integer operators; nodes that only move elements or take a maximum stay
  * the same operator; functions of one value become a table of 256 results. All rules start at the
- * QuantizeLinear. */
+ * QuantizeLinear. Before, that of a constant becomes one. */
 #include <math.h>
 #include <string.h>
 
@@ -422,7 +422,13 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
     static const pattern_rule RULES[] = {fuse_conv, fuse_matmul,   fuse_gemm,
                                          fuse_sum,  fuse_concat,   fuse_mean,
                                          pass_move, fuse_function, NULL};
-    return pattern_run(g, "fuse_quantized", RULES, changes, err);
+    static const pattern_rule FOLD[] = {quantized_fold, NULL};
+    size_t folded = 0;
+    /* First, because a constant may be that of a rule that ran for an earlier node. */
+    pgy_status st = pattern_run(g, "fuse_quantized", FOLD, &folded, err);
+    if (!st) st = pattern_run(g, "fuse_quantized", RULES, changes, err);
+    *changes += folded;
+    return st;
 }
 
 const pass PASS_fuse_quantized = {.name = "fuse_quantized",

@@ -140,8 +140,8 @@ void quantized_copy(pattern *p, pgy_node *n, const pgy_node *from)
 
 /* ---- Constants ------------------------------------------------------------------------------ */
 
-/* Computes DequantizeLinear n of constants by the operator's definition. */
-static pgy_tensor *dequantised(pattern *p, pgy_node *n)
+/* Computes QuantizeLinear or DequantizeLinear n of constants by the operator's definition. */
+static pgy_tensor *computed(pattern *p, pgy_node *n)
 {
     op_tensor in[3] = {{0}}, out = {0};
     pgy_tensor *stored[3] = {NULL};
@@ -176,7 +176,25 @@ pgy_tensor *quantized_constant(pattern *p, pgy_value *v)
     pgy_node *n = pattern_from(v, "DequantizeLinear");
     for (size_t i = 0; n && i < n->input_count; i++)
         if (n->inputs[i] && !pattern_is_constant(p, n->inputs[i])) return NULL;
-    return n ? dequantised(p, n) : NULL;
+    return n ? computed(p, n) : NULL;
+}
+
+bool quantized_fold(pattern *p, pgy_node *n)
+{
+    pgy_tensor *stored = NULL;
+    if (!pattern_is(n, "QuantizeLinear") || n->outputs[0]->is_output) return false;
+    const pgy_dtype type = pattern_dtype(n->outputs[0]);
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && !pattern_is_constant(p, n->inputs[i])) return false;
+    pgy_tensor *t = is_byte(type) ? computed(p, n) : NULL;
+    const bool fine = t && op_from_storage(&stored, t, type, NULL) == PGY_OK;
+    pgy_value *v = fine ? pattern_tensor(p, n->graph, n->outputs[0]->name, stored) : NULL;
+    pgy_tensor_release(t);
+    pgy_tensor_release(stored);
+    if (!v) return false;
+    if (!p->status) p->status = value_replace_uses(n->outputs[0], v, p->err);
+    pattern_drop(p, n);
+    return true;
 }
 
 pgy_value *quantized_bias(pattern *p, pgy_graph *level, pgy_value *v, const quantized *a,

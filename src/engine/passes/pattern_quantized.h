@@ -32,6 +32,8 @@ void quantized_put(pattern *p, pgy_graph *level, pgy_value **inputs, const quant
 /* The least and the greatest real number that q can represent. */
 double quantized_low(const quantized *q);
 double quantized_high(const quantized *q);
+/* Replaces n = QuantizeLinear of constants, to an 8-bit type, by a constant; false: it is none. */
+bool quantized_fold(pattern *p, pgy_node *n);
 /* Elements of v as float64, if v is a constant or a DequantizeLinear of constants, else NULL. The
  * caller releases them. */
 pgy_tensor *quantized_constant(pattern *p, pgy_value *v);

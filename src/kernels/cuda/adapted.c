@@ -11,11 +11,11 @@ enum { INNER_AT = (sizeof(adapted_params) + 63) / 64 * 64, MOST_ATTRS = 8 };
 extern const kernel KERNELS_cuda_adapted[];
 
 static const adapted_family *const FAMILIES[] = {
-    &ADAPTED_CHAIN,          &ADAPTED_CONCAT,         &ADAPTED_ELEMENTWISE, &ADAPTED_EXPAND,
-    &ADAPTED_GATHER,         &ADAPTED_NORM,           &ADAPTED_PAD,         &ADAPTED_REDUCE,
-    &ADAPTED_RESIZE_NEAREST, &ADAPTED_SLICE,          &ADAPTED_SOFTMAX,     &ADAPTED_TRANSPOSE,
-    &ADAPTED_BYTE_POOL,      &ADAPTED_BYTE_POOL_LAST, &ADAPTED_LOOKUP,      &ADAPTED_QLINEAR,
-    &ADAPTED_QUANTIZE,
+    &ADAPTED_CHAIN,           &ADAPTED_CONCAT,         &ADAPTED_ELEMENTWISE, &ADAPTED_EXPAND,
+    &ADAPTED_GATHER,          &ADAPTED_NORM,           &ADAPTED_PAD,         &ADAPTED_REDUCE,
+    &ADAPTED_RESIZE_NEAREST,  &ADAPTED_SLICE,          &ADAPTED_SOFTMAX,     &ADAPTED_TRANSPOSE,
+    &ADAPTED_BYTE_POOL,       &ADAPTED_BYTE_POOL_LAST, &ADAPTED_LOOKUP,      &ADAPTED_QLINEAR,
+    &ADAPTED_QLINEAR_SOFTMAX, &ADAPTED_QUANTIZE,
 };
 
 static const adapted_family *family_of(const kernel *self)
@@ -272,6 +272,7 @@ const kernel KERNELS_cuda_adapted[] = {
     ROW("lookup", "com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu "
                   "com.microsoft:QLinearConcat pgy:Lookup"),
     ROW("qlinear", "com.microsoft:QLinearAdd com.microsoft:QLinearMul"),
+    ROW("qlinear_softmax", "com.microsoft:QLinearSoftmax"),
     ROW("quantize", "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "
                     "com.microsoft:DequantizeLinear"),
     {0},

@@ -106,8 +106,9 @@ DEVICE void produce(const boxed *a, const place *p, rooms r)
 {
     const uint32_t first = p->steps < STAGES ? p->steps : STAGES;
     source s = find_source(&a->own, p);
+    if (LATE) WAIT_FOR_LAST();
     for (uint32_t i = 0; i < first; i++) bring_w(r.stages + i * STAGE_BYTES, a, p, i, r.full + i * 8);
-    WAIT_FOR_LAST();
+    if (!LATE) WAIT_FOR_LAST();
     for (uint32_t i = 0; i < first; i++) bring_x(r.stages + i * STAGE_BYTES, a, &s, r.full + i * 8);
     uint32_t stage = 0, parity = 0;
     for (uint32_t i = STAGES; i < p->steps; i++) {

@@ -29,15 +29,21 @@ static float beside(double x, float towards)
     return fmaxf(fminf(is_beside ? f : nextafterf(f, towards), FLT_MAX), -FLT_MAX);
 }
 
+void byte_columns_bound(float *less, float *more, double scale, double most)
+{
+    const double off = most < 0x1p24 ? 0 : fabs(scale) * 0x1p-23; /* float32 rounds large sums */
+    *less = beside(scale - off, -INFINITY);
+    *more = beside(scale + off, INFINITY);
+}
+
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
                        int32_t offset, double most, int32_t zero)
 {
-    const double more = most < 0x1p24 ? 0 : fabs(scale) * 0x1p-23; /* float32 rounds large sums */
     char *base = packed;
     ((double *)(base + at->scales))[column] = scale;
     ((float *)(base + at->factors))[column] = (float)scale;
-    ((float *)(base + at->least))[column] = beside(scale - more, -INFINITY);
-    ((float *)(base + at->most))[column] = beside(scale + more, INFINITY);
+    byte_columns_bound((float *)(base + at->least) + column, (float *)(base + at->most) + column,
+                       scale, most);
     ((int32_t *)(base + at->offsets))[column] = offset;
     ((int32_t *)(base + at->zeros))[column] = zero;
 }

@@ -22,6 +22,8 @@ byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns);
 /* most: no sum with its offset is larger. */
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
                        int32_t offset, double most, int32_t zero);
+/* Scales in float32 that are too small and too large for sums up to `most`. */
+void byte_columns_bound(float *less, float *more, double scale, double most);
 /* Sets the pointers and limits of a call. */
 void byte_columns_place(packed_call *c, const byte_columns *at, const void *packed,
                         const int_finish *f);

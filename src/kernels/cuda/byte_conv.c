@@ -97,35 +97,15 @@ static bool can_bring(const params *p)
 
 static bool describe_sum(params *p, const kernel_problem *u)
 {
-    const pgy_dtype type = u->outputs[0].dtype;
-    const uint8_t flip = type == PGY_I8 ? 0x80 : 0;
     if (u->input_count <= INT_CONV_INPUTS) return true;
     if (u->input_count != SUM_INPUTS || p->c.kind != INT_CONV_TO_BYTES || !p->c.last ||
-        p->c.out % PACKED_VECTOR || u->inputs[R].dtype != type ||
+        p->c.out % PACKED_VECTOR || u->inputs[R].dtype != u->outputs[0].dtype ||
         kernel_count(&u->inputs[R]) != kernel_count(&u->outputs[0]) ||
-        !int_problem_are_scales(u, R_SCALE, 1) || !int_problem_is_fixed(u, R_ZERO, 1) ||
-        !int_problem_are_scales(u, SUM_SCALE, 1) || !int_problem_is_fixed(u, SUM_ZERO, 1))
+        !byte_sum_describe(&p->sum, u, Y_SCALE, R))
         return false;
     p->adds = 1;
     p->c.inputs = SUM_INPUTS;
-    p->sum.a_flip = p->sum.b_flip = flip;
-    p->sum.a_scale = int_problem_float(u, Y_SCALE, 0);
-    p->sum.b_scale = int_problem_float(u, R_SCALE, 0);
-    p->sum.scale = int_problem_float(u, SUM_SCALE, 0);
-    p->sum.a_zero = (int32_t)int_problem_int(u, Y_ZERO, 0) + flip;
-    p->sum.b_zero = (int32_t)int_problem_int(u, R_ZERO, 0) + flip;
-    p->sum.finish = (int_finish){.zero = (int32_t)int_problem_int(u, SUM_ZERO, 0),
-                                 .low = int_problem_low(type),
-                                 .high = int_problem_high(type)};
     return true;
-}
-
-/* Are the zero points and limits in the ranges of bytes, as describe_sum makes them? */
-static bool has_valid_sum(const params *p)
-{
-    const byte_binary *q = &p->sum;
-    return p->adds <= 1 && !q->multiplies && extent_between(q->a_zero, 0, 256) &&
-           extent_between(q->b_zero, 0, 256) && int_finish_is_valid(&q->finish);
 }
 
 static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel *self)
@@ -207,7 +187,7 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         c->bias_input >= c->inputs || c->sum_input >= c->inputs)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
-    if (!has_valid_sum(p)) return extent_refuse(e, "sum");
+    if (p->adds > 1 || (p->adds && !byte_sum_is_valid(&p->sum))) return extent_refuse(e, "sum");
     if (p->adds && (c->inputs != SUM_INPUTS || w == BYTE_CONV_EACH ||
                     c->kind != INT_CONV_TO_BYTES || !c->last || c->out % PACKED_VECTOR))
         return extent_refuse(e, "sum");

@@ -12,6 +12,8 @@
 #include "kernels/int_matmul.h"
 #include "kernels/int_problem.h"
 
+/* Inputs of pgy:QLinearMatMul with a sum. */
+enum { Y_SCALE = 6, R = 8, SUM_INPUTS = 13 };
 enum { THIN = 8, SQUARE = 64 }; /* THIN: the tile of loose products, with two stages */
 
 typedef enum way { PACKED, BOXED, LOOSE } way;
@@ -19,7 +21,9 @@ typedef enum way { PACKED, BOXED, LOOSE } way;
 typedef struct params {
     int_matmul m;
     packed_cut cut;
-    uint32_t y_signed, unused;
+    uint32_t y_signed;
+    uint32_t adds, row; /* adds: the sum with R, which is a row for all rows of Y if `row` */
+    byte_binary sum;
 } params;
 
 static uint32_t tile_of(const kernel *self);
@@ -48,10 +52,33 @@ static bool has_sizes(const int_matmul *p)
            p->batch_rank <= PACKED_BATCH_AXES;
 }
 
+static bool describe_sum(params *p, const kernel_problem *u)
+{
+    if (u->input_count <= R) return true;
+    const uint64_t count = kernel_count(&u->inputs[R]), all = kernel_count(&u->outputs[0]);
+    if (u->input_count != SUM_INPUTS || p->m.kind != INT_MATMUL_TO_BYTES ||
+        p->m.n % PACKED_VECTOR || u->inputs[R].dtype != u->outputs[0].dtype ||
+        (count != all && count != p->m.n) || !byte_sum_describe(&p->sum, u, Y_SCALE, R))
+        return false;
+    p->adds = 1;
+    p->row = count != all;
+    p->m.inputs = SUM_INPUTS;
+    return true;
+}
+
+/* Only the operator of pgy has more inputs than these. */
+static bool describe_matmul(params *p, const kernel_problem *u)
+{
+    kernel_problem plain = *u;
+    const bool sums = strcmp(u->node->def->name, "QLinearMatMul") == 0;
+    if (sums && plain.input_count > R) plain.input_count = R;
+    return int_matmul_describe(&p->m, &plain) && (!sums || describe_sum(p, u));
+}
+
 static bool byte_matmul_describe(params *p, const kernel_problem *u, const kernel *self)
 {
     memset(p, 0, sizeof *p);
-    if (!int_matmul_describe(&p->m, u) || p->m.a_float || p->m.a_zeros > 1 || !has_sizes(&p->m))
+    if (!describe_matmul(p, u) || p->m.a_float || p->m.a_zeros > 1 || !has_sizes(&p->m))
         return false;
     p->y_signed = u->outputs[0].dtype == PGY_I8;
     p->cut = (packed_cut){.tile = THIN, .splits = 1};
@@ -189,6 +216,12 @@ static bool byte_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (m->a_float || m->a_zeros > 1 || !has_sizes(m)) return extent_refuse(e, "product");
     if (m->kind != INT_MATMUL_TO_INT32 && !m->at.b_scale) return extent_refuse(e, "scales");
     if (m->kind == INT_MATMUL_TO_BYTES && !m->at.y_scale) return extent_refuse(e, "scales");
+    if (p->adds > 1 || p->row > 1 || (p->adds && !byte_sum_is_valid(&p->sum)))
+        return extent_refuse(e, "sum");
+    if (p->adds &&
+        (m->kind != INT_MATMUL_TO_BYTES || m->n % PACKED_VECTOR || m->inputs != SUM_INPUTS))
+        return extent_refuse(e, "sum");
+    if (p->adds) extent_tensor(e, R, p->row ? m->n : extent_mul3(m->batch, m->m, m->n), 1);
     if (!packed_cut_extent(e, &p->cut, loose ? THIN : tile_of(q->self))) return false;
     if (loose) return (p->cut.splits == 1 && !m->b_constant) || extent_refuse(e, "parts");
     if (m->batch != 1 || m->turn_a || m->k % BYTE_CHUNK) return extent_refuse(e, "product");
@@ -212,7 +245,7 @@ static packed_kind kind_of(const params *p, way w)
     const bool floats = m->kind == INT_MATMUL_TO_FLOAT;
     packed_kind k = {.types = {.x = m->a_signed ? PGY_I8 : PGY_U8,
                                .bias = PGY_F32,
-                               .residual = PGY_F32,
+                               .residual = p->adds ? PGY_U8 : PGY_F32,
                                .y = Y[m->kind],
                                .w = m->b_signed ? PGY_I8 : PGY_U8},
                      .cut = p->cut,
@@ -222,7 +255,8 @@ static packed_kind kind_of(const params *p, way w)
                      .loose = w == LOOSE,
                      .vector = m->n % PACKED_VECTOR == 0,
                      .biased = floats && m->at.bias && !m->bias_ints,
-                     .added = floats && m->at.sum,
+                     .added = p->adds || (floats && m->at.sum),
+                     .row = p->row != 0,
                      .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &m->finish);
     return k;
@@ -273,7 +307,7 @@ static packed_call call_of(const kernel_run *r)
     packed_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
                      .w = (uint64_t)(uintptr_t)r->packed,
                      .bias = m->bias_ints ? 0 : operand(r, m->at.bias),
-                     .residual = operand(r, m->at.sum),
+                     .residual = operand(r, p->adds ? R : m->at.sum),
                      .y = operand(r, m->inputs),
                      .m = m->m,
                      .n = m->n,
@@ -286,6 +320,7 @@ static packed_call call_of(const kernel_run *r)
                      .channels = (uint32_t)m->k,
                      .alpha = 1};
     byte_columns_place(&c, &at, r->packed, &m->finish);
+    if (p->adds) c.sum = byte_binary_call_of(&p->sum);
     return c;
 }
 
@@ -299,12 +334,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     return boxed_launch_matrix(r->loaded, &p->cut, &c, type, stream, err);
 }
 
-#define OPS                                            \
-    "MatMulInteger QLinearMatMul com.microsoft:QGemm " \
+#define OPS                                                              \
+    "MatMulInteger QLinearMatMul pgy:QLinearMatMul com.microsoft:QGemm " \
     "com.microsoft:MatMulIntegerToFloat pgy:QuantizedMatMul"
 #define ROW(name_, unload_)                                                               \
     {                                                                                     \
-        .name = "matmul_bytes_" name_, .version = 1, .ops = OPS, .device = "cuda",        \
+        .name = "matmul_bytes_" name_, .version = 2, .ops = OPS, .device = "cuda",        \
         .accept = byte_matmul_accept, .prepare = byte_matmul_prepare,                     \
         .extent = byte_matmul_extent, .load = load, .unload = unload_, .enqueue = enqueue \
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that go from the registers of a product to rows of Y (DIRECT); text behind packed_sums.cu. Rows of packed W are in such an order
 // (byte_columns_row) that the sums of a thread, of every 64 columns, are 16 neighbours of a row of Y. What is added to a sum is there
-// before the products. Y_KIND, Y_LOW, Y_HIGH: the type of Y and its limits; ABOVE, BELOW: results have a higher lowest, a lower highest byte.
+// before the products. ADDED_ROW: the same row is added to all. Y_KIND, Y_LOW, Y_HIGH: the type of Y and its limits; ABOVE, BELOW: results have a higher lowest, a lower highest byte.
 typedef struct ALIGNED(16) four_ints { int32_t at[4]; } four_ints;
 typedef struct ALIGNED(16) four_floats { float at[4]; } four_floats;
 typedef struct ALIGNED(16) four_words { uint32_t at[4]; } four_words;
@@ -84,7 +84,7 @@ DEVICE void load_rests(rests *r, const packed *a, uint32_t group, uint64_t m0, u
     UNROLL for (uint32_t c = 0; c < BN / 64; c++)
         UNROLL for (uint32_t h = 0; h < 2; h++) {
             const uint64_t m = m0 + own_row(h), n = n0 + own_column(c);
-            r->at[c][h] = m < a->m && n < a->n ? *(const four_words *)(a->residual + m * a->y_row + group * a->n + n) : none;
+            r->at[c][h] = m < a->m && n < a->n ? *(const four_words *)(a->residual + (ADDED_ROW ? 0 : m * a->y_row) + group * a->n + n) : none;
         }
 }
 
@@ -150,6 +150,12 @@ DEVICE uint32_t lanes_with(int flag)
 #endif
 }
 
+#ifdef BATCHED // one scale for all
+#define SCALE_AT(a, i) ((void)(i), (a)->loose.alpha)
+#else
+#define SCALE_AT(a, i) (a)->scales[i]
+#endif
+
 // Rounds the 16 results of each of these lanes by float64, a result in each lane of the warp: all lanes call it.
 DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, four_words rest)
 {
@@ -163,7 +169,7 @@ DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t 
             const int32_t v = SHUFFLE(sums[e], from);
             if (own == e) sum = v;
         }
-        u8 byte = (u8)exact_byte(MUL_F64((double)sum, a->scales[first + own]), l);
+        u8 byte = (u8)exact_byte(MUL_F64((double)sum, SCALE_AT(a, first + own)), l);
 #if ADDED
         uint32_t other = 0;
         UNROLL for (uint32_t i = 0; i < 4; i++) {

@@ -4,6 +4,7 @@
 #define KERNELS_CUDA_BYTE_SUMS_H
 
 #include "kernels/byte_loops.h"
+#include "kernels/kernel.h"
 
 typedef struct byte_limits {
     int32_t zero, low, high;
@@ -22,6 +23,12 @@ typedef struct byte_binary_call {
     uint32_t a_flip, b_flip;
     byte_limits limits;
 } byte_binary_call;
+
+/* Reads R, its scale and zero point, and those of the sum, from input r on; R is added to bytes of
+ * R's type with the scale and zero point from input `scale` on. False: the kernels cannot. */
+bool byte_sum_describe(byte_binary *q, const kernel_problem *u, size_t scale, size_t r);
+/* Are zero points and limits in the ranges of bytes, as byte_sum_describe makes them? */
+bool byte_sum_is_valid(const byte_binary *q);
 
 /* float32 rounds a factor, a term, and the sum of terms of up to 255 steps. The margin is for sums
  * of byte_rows.cu: each of a's factor, b's, b's term and the sum twice is off by 2^-24 of itself.

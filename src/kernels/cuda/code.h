@@ -14,14 +14,16 @@ extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_prelude_types[],
     CUDA_SOURCE_prelude_functions[], CUDA_SOURCE_prelude_block[];
 extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_attention_groups[],
     CUDA_SOURCE_attention_parts[], CUDA_SOURCE_attention_rows[], CUDA_SOURCE_attention_tensor[],
-    CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[], CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[],
-    CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[], CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[],
-    CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[], CUDA_SOURCE_fp8[],
-    CUDA_SOURCE_group_norm[], CUDA_SOURCE_groups[], CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[],
-    CUDA_SOURCE_loose[], CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[],
-    CUDA_SOURCE_nbits[], CUDA_SOURCE_nbits_few[], CUDA_SOURCE_nbits_tile[], CUDA_SOURCE_packed[],
-    CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[],
-    CUDA_SOURCE_quantize[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
+    CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[], CUDA_SOURCE_byte_batch[],
+    CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[], CUDA_SOURCE_byte_norm[],
+    CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[], CUDA_SOURCE_byte_softmax[],
+    CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[], CUDA_SOURCE_depthwise[],
+    CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[], CUDA_SOURCE_fp8[], CUDA_SOURCE_group_norm[],
+    CUDA_SOURCE_groups[], CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[], CUDA_SOURCE_loose[],
+    CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[], CUDA_SOURCE_nbits[],
+    CUDA_SOURCE_nbits_few[], CUDA_SOURCE_nbits_tile[], CUDA_SOURCE_nbits_wide[],
+    CUDA_SOURCE_packed[], CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[],
+    CUDA_SOURCE_pool[], CUDA_SOURCE_quantize[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
 
 enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 

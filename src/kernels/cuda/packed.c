@@ -103,6 +103,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "LOOSE", k->loose);
     cuda_define_int(defines, "MAPPED", k->mapped);
     cuda_define_int(defines, "SLIM", k->slim);
+    cuda_define_int(defines, "LATE", k->late);
     cuda_define_int(defines, "DIRECT", k->direct);
     cuda_define_int(defines, "STAYS", k->stays);
     if (k->direct) define_limits(defines, k);
@@ -117,6 +118,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "VECTOR", k->vector);
     cuda_define_int(defines, "BIASED", k->biased);
     cuda_define_int(defines, "ADDED", k->added);
+    cuda_define_int(defines, "ADDED_ROW", k->row);
     cuda_define_int(defines, "ACTIVATION", k->activation);
     cuda_define_type(defines, "X", k->types.x);
     cuda_define_type(defines, "WEIGHT", bytes ? k->types.w : k->types.x);

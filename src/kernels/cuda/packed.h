@@ -78,6 +78,7 @@ typedef struct packed_kind {
     uint32_t more; /* bytes of shared memory behind the tiles */
     packed_finish finish;
     bool plain, patched, gathered, vector, biased, added;
+    bool row;           /* what is added to bytes is a row for all rows of Y */
     bool planes, loose; /* planes: Y is linear; loose: see loose.cu */
     /* Bytes from outside of the image are 0 instead of its zero point, so what is added to a sum
      * depends on the place. */
@@ -86,7 +87,8 @@ typedef struct packed_kind {
      * below and above the limits are none of their type. */
     bool direct, y_signed, above, below;
     bool stays; /* a block computes several tiles */
-    bool slim;  /* steps have 64 bytes of each row, and there are twice as many stages */
+    bool late; /* the kernel before makes the weights, so they are no constants; only in boxed.cu */
+    bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */

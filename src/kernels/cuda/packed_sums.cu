@@ -310,7 +310,7 @@ DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t st
     byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
     (void)column;
 #if ADDED // and VECTOR
-    const byte_pack r = *(const byte_pack *)(a->residual + at);
+    const byte_pack r = *(const byte_pack *)(a->residual + (ADDED_ROW ? column : at));
     UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], &a->sum);
 #endif
 #if VECTOR

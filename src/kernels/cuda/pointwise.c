@@ -205,6 +205,8 @@ static void load_elementwise(cuda_source *s, str *defines, const adapted_params 
         str_append(&result, "fast_gelu_f32(x0)"); /* without its bias */
     } else if (single) {
         str_append(&result, "x0");
+    } else if (w.out_item == 2 && strcmp(ROWS[p->loop].function, "gelu_f32") == 0) {
+        str_append(&result, "short_gelu_f32(x0)");
     } else {
         for (uint32_t i = ROWS[p->loop].operands; i < w.operands; i++)
             str_printf(&result, "%s(", ROWS[p->loop].function);

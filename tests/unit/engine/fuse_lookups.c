@@ -49,6 +49,20 @@ static void test_fuse_lookups__gelu_in_steps_is_one_table(void **state)
     expect_y(&b, "QuantizeLinear Lookup DequantizeLinear");
 }
 
+/* A constant that the model quantises is one, too. */
+static void test_fuse_lookups__a_quantised_constant(void **state)
+{
+    (void)state;
+    model_builder b = start_quantised("3, 40", PGY_U8);
+    scalar(&b, "one", 0.9f);
+    quantise(&b, "one", "c", 0.0078f, PGY_U8, 3);
+    builder_node(&b, "Erf", "xd", "e");
+    quantise(&b, "e", "p", 0.0079f, PGY_U8, 127);
+    builder_node(&b, "Add", "pd cd", "s");
+    end_quantised(&b, "s", 0.0223f, PGY_U8, 100);
+    expect_y(&b, "QuantizeLinear Lookup DequantizeLinear");
+}
+
 /* A sum with a number for each column depends on more than a byte. */
 static void test_fuse_lookups__constants_of_columns_stay(void **state)
 {

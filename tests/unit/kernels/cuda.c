@@ -129,6 +129,9 @@ static void test_cuda__bytes(void **state)
                                         "qlinear_concat",
                                         "qlinear_sigmoid",
                                         "qlinear_leaky_relu",
+                                        "qlinear_softmax",
+                                        "pgy_qlinear_layer_normalization",
+                                        "pgy_qlinear_mat_mul",
                                         "qlinear_average_pool",
                                         "qlinear_global_average_pool",
                                         "nhwc_max_pool",
@@ -180,6 +183,21 @@ static void test_cuda__products_of_bytes(void **state)
           "b");
     BYTES("", "QLinearMatMul", "", "u130x272", "~=0.5", "u", "b272x144", "~=1", "b=0", "~=64", "u");
     BYTES("", "QLinearMatMul", "", "u70x272", "~900", "u", "b272x16", "~900", "b=0", "~0.1", "b");
+    /* a sum behind the product: of a row, in registers and behind parts of k; of all */
+    BYTES("pgy", "QLinearMatMul", "", "b70x144", "~0.02", "b", "b144x80", "80~0.01", "b=0", "~0.1",
+          "b", "b80", "~0.02", "b", "~0.1", "b");
+    BYTES("pgy", "QLinearMatMul", "", "u70x2064", "~0.02", "u", "b2064x40", "~0.01", "b=0", "~0.5",
+          "b", "b40", "~0.5", "b", "~0.5", "b");
+    BYTES("pgy", "QLinearMatMul", "transB=1", "u2x35x160", "~0.02", "u", "b72x160", "72~0.01",
+          "b=0", "~0.1", "u", "u2x35x72", "~0.05", "u", "~0.1", "u");
+    /* many products: rows and columns of B, steps of k, tiles that end, zero points, a side that
+     * all share */
+    BYTES("pgy", "QLinearMatMul", "transB=1", "b2x3x70x64", "~0.02", "b", "b2x3x80x64", "~0.01",
+          "b", "~0.1", "b");
+    BYTES("", "QLinearMatMul", "", "b2x2x20x144", "~0.02", "b", "u2x2x144x64", "~0.01", "u", "~0.1",
+          "b");
+    BYTES("", "QLinearMatMul", "", "u3x1x66x272", "~=0.5", "u", "b1x2x272x16", "~=1", "b=0", "~=64",
+          "u");
     BYTES("com.microsoft", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01",
           "b=0", "i48", "~0.1", "b");
     BYTES("", "QLinearMatMul", "", "b2x3x70x50", "~0.02", "b", "b2x3x50x70", "~0.01", "b", "~0.1",
@@ -195,6 +213,29 @@ static void test_cuda__products_of_bytes(void **state)
     BYTES("pgy", "QuantizedMatMul", "activation=Relu", "b70x160", "~0.02", "b", "b160x72",
           "72~0.01", "b=0", "72", "70x72");
     BYTES("pgy", "QuantizedMatMul", "", "b70x160", "~0.02", "b", "b160x71", "71~0.01", "b=0");
+    report(c);
+}
+
+/* Rows of bytes: words that lanes have or lack, elements that are no neighbours, sums before. */
+static void test_cuda__rows_of_bytes(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "b37x128", "~0.02", "b", "~0.004", "b");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u3x2x700", "~0.1", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13 axis=1", "b2x65x9", "~0.02", "b", "~0.01",
+          "b");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u5x33", "~0.3", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "u19x208", "~0.05", "u", "~0.004", "u=0");
+    BYTES("com.microsoft", "QLinearSoftmax", "opset=13", "b3x1040", "~0.01", "b", "~=0.0078125",
+          "b");
+#define NORM_BYTES(...) BYTES("pgy", "QLinearLayerNormalization", "", __VA_ARGS__)
+    NORM_BYTES("b37x768", "~0.02", "b", "768", "768", "~0.03", "b");
+    NORM_BYTES("u2x5x68", "~0.3", "u", "68", "-", "~0.01", "b");
+    NORM_BYTES("b9x260", "~0.02", "b", "260", "260", "~0.03", "u", "b9x260", "~0.05", "b", "~0.04",
+               "b");
+    NORM_BYTES("u7x1024", "~0.02", "u", "1024", "1024", "~=0.5", "u", "u7x1024", "~=0.25", "u",
+               "~=0.5", "u");
     report(c);
 }
 
@@ -218,6 +259,9 @@ static void test_cuda__products_of_few_bits(void **state)
              "136");
     FEW_BITS("N=70 K=136 bits=4 block_size=16", "2x65x136", "u70x9x8", "70x9~0.1", "70x9~8");
     FEW_BITS("N=20 K=1096 bits=4 block_size=96", "34x1096", "u20x12x48", "20x12~0.1");
+    FEW_BITS("N=72 K=328 bits=4 block_size=32", "40x328", "u72x11x16", "72x11~0.1", "u72x6", "-",
+             "72");
+    FEW_BITS("N=40 K=72 bits=4 block_size=72", "3x50x72", "u40x1x36", "40x1~0.1");
     report(c);
 }
 

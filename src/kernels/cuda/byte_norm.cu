@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalisation of quantised bytes; behind bytes.cu and byte_binary.cu. A warp computes a row, which it keeps in shared memory: loops
+// over registers would be so much code that few rows would wait for instructions. Sums of bytes and of their squares are whole numbers, so
+// mean and variance are exact; results are float32, and where these are too close to a half, float64 decides.
+//
+// WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of R are added first; BIASED.
+typedef struct byte_norm {
+    const u8 *x, *r;
+    const float *gain, *bias;
+    u8 *y;
+    uint64_t rows;
+    double scale, y_scale, epsilon; // scale: of what is normalised
+    int32_t zero;                   // of its bytes after the flip
+    uint32_t flip;
+    byte_limits limits;
+    byte_binary sum;
+} byte_norm;
+
+enum { NORM_THREADS = 128, WARPS = NORM_THREADS / 32, ROW_WORDS = LENGTH / 4 };
+
+typedef struct ALIGNED(16) column { float at[4]; } column;
+
+// (number - mean) * factor is the normalised number.
+typedef struct moments {
+    double mean, factor;
+    float near_mean, near_factor; // the factor over the scale of Y
+    float near_inverse;           // one over that scale
+} moments;
+
+// What few bytes need: a function of its own keeps it out of the way of the others.
+#ifndef EMULATED
+#define SELDOM static __device__ __noinline__
+#else
+#define SELDOM DEVICE
+#endif
+
+DEVICE int32_t sum_of_warp(int32_t x)
+{
+    UNROLL for (int lanes = 16; lanes; lanes /= 2) x += SHUFFLE_XOR(x, lanes);
+    return x;
+}
+
+// Byte e of four, as a number in float32 plus 2^23.
+DEVICE float byte_above(uint32_t four, uint32_t e)
+{
+#ifndef EMULATED
+    return bits_f32(__byte_perm(four, 0x4b000000, 0x7540 + e));
+#else
+    return bits_f32(0x4b000000 | (four >> e * 8 & 0xff));
+#endif
+}
+
+#if ADDED
+SELDOM uint32_t exact_sums(uint32_t x, uint32_t other, const byte_norm *a)
+{
+    uint32_t four = 0;
+    UNROLL_1 for (uint32_t e = 0; e < 4; e++) four |= (byte_sum((u8)(x >> e * 8), (u8)(other >> e * 8), &a->sum) ^ a->flip) << e * 8;
+    return four;
+}
+#endif
+
+// Four bytes of X, or of their sum with `other` of R, less the zero point. Of a sum, a margin to both sides decides, as in byte_rows.cu.
+DEVICE column numbers_of(uint32_t x, uint32_t other, const byte_norm *a)
+{
+    column to;
+#if ADDED
+    const byte_binary *const q = &a->sum;
+    const uint32_t flipped = x ^ q->a_flip * 0x01010101, rest = other ^ q->b_flip * 0x01010101;
+    const float x_zero = 0x1p23f + (float)q->a_zero, r_zero = 0x1p23f + (float)q->b_zero;
+    const float low = (float)(q->limits.low - q->limits.zero), high = (float)(q->limits.high - q->limits.zero);
+    uint32_t differ = 0;
+    UNROLL for (uint32_t e = 0; e < 4; e++) {
+        const float from = FMA_F32(ADD_F32(byte_above(rest, e), -r_zero), q->b_factor, -q->margin);
+        const float less = FMA_F32(ADD_F32(byte_above(flipped, e), -x_zero), q->a_factor, from), more = ADD_F32(less, 2 * q->margin);
+        const float lowest = ADD_F32(less, ROUNDING_F32), highest = ADD_F32(more, ROUNDING_F32);
+        differ |= f32_bits(lowest) ^ f32_bits(highest);
+        to.at[e] = fminf(fmaxf(ADD_F32(lowest, -ROUNDING_F32), low), high);
+    }
+    if (differ) {
+        const uint32_t four = exact_sums(x, other, a);
+        UNROLL for (uint32_t e = 0; e < 4; e++) to.at[e] = ADD_F32(byte_above(four, e), -(0x1p23f + (float)a->zero));
+    }
+#else
+    const float zero = 0x1p23f + (float)a->zero;
+    (void)other;
+    UNROLL for (uint32_t e = 0; e < 4; e++) to.at[e] = ADD_F32(byte_above(x ^ a->flip * 0x01010101, e), -zero);
+#endif
+    return to;
+}
+
+DEVICE moments moments_of(int32_t sum, int32_t squares, const byte_norm *a)
+{
+    const double count = LENGTH, all = sum, apart = ADD_F64(MUL_F64(count, (double)squares), -MUL_F64(all, all)), scaled = MUL_F64(a->scale, a->scale);
+    moments m;
+    m.mean = all / count;
+    m.factor = a->scale / sqrt(ADD_F64(MUL_F64(apart / MUL_F64(count, count), scaled), a->epsilon));
+    m.near_mean = (float)m.mean;
+    m.near_factor = (float)(m.factor / a->y_scale);
+    m.near_inverse = (float)(1 / a->y_scale);
+    return m;
+}
+
+SELDOM uint32_t exact_result(float x, double mean, double factor, float gain, float bias, const byte_norm *a)
+{
+    const double v = ADD_F64(MUL_F64(MUL_F64((double)x - mean, factor), (double)gain), (double)bias);
+    return (u8)exact_byte(v / a->y_scale, a->limits);
+}
+
+// The few roundings to float32 are off by less than 2^-21 of what is added. Clamped to a little beyond the limits, what is rounded is a byte.
+DEVICE uint32_t results_of(column x, const moments *m, column gain, column bias, const byte_norm *a)
+{
+    const float low = (float)(a->limits.low - a->limits.zero) - 0.25f, high = (float)(a->limits.high - a->limits.zero) + 0.25f;
+    const float end = ROUNDING_F32 + (float)a->limits.zero;
+    uint32_t four = 0, differ = 0;
+    UNROLL for (uint32_t e = 0; e < 4; e++) {
+        const float factor = MUL_F32(gain.at[e], m->near_factor), added = MUL_F32(bias.at[e], m->near_inverse);
+        const float slack = fminf(FMA_F32(fabsf(factor), 0x1p-13f, fabsf(added) * 0x1p-21f), 1); // 1: of what is no number, too
+        const float v = fminf(fmaxf(FMA_F32(ADD_F32(x.at[e], -m->near_mean), factor, added), low), high);
+        const uint32_t bits = f32_bits(ADD_F32(ADD_F32(v, -slack), end));
+        differ |= bits ^ f32_bits(ADD_F32(ADD_F32(v, slack), end));
+        four |= (bits & 255) << e * 8;
+    }
+    if (differ) {
+        four = 0;
+        UNROLL for (uint32_t e = 0; e < 4; e++) four |= exact_result(x.at[e], m->mean, m->factor, gain.at[e], bias.at[e], a) << e * 8;
+    }
+    return four;
+}
+
+DEVICE column column_at(const float *from, uint32_t i)
+{
+    const column none = {{0, 0, 0, 0}};
+    return i < ROW_WORDS ? ((const column *)from)[i] : none;
+}
+
+DEVICE void norm_row(const byte_norm *a, column *room, uint64_t row)
+{
+    const uint32_t lane = THREAD % 32;
+    uint32_t x[WORDS], other[WORDS];
+    float sum = 0, squares = 0; // whole numbers below 2^24, which are exact
+    UNROLL for (uint32_t i = 0; i < WORDS; i++) {
+        const int inside = lane + i * 32 < ROW_WORDS;
+        x[i] = inside ? ((const uint32_t *)a->x)[row * ROW_WORDS + lane + i * 32] : 0;
+        other[i] = inside && ADDED ? ((const uint32_t *)a->r)[row * ROW_WORDS + lane + i * 32] : 0;
+    }
+    UNROLL for (uint32_t i = 0; i < WORDS; i++) {
+        if (lane + i * 32 >= ROW_WORDS) continue;
+        room[lane + i * 32].at[0] = bits_f32(x[i]);
+        room[lane + i * 32].at[1] = bits_f32(other[i]);
+    }
+    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += 32) {
+        const column now = numbers_of(f32_bits(room[i].at[0]), f32_bits(room[i].at[1]), a);
+        UNROLL for (uint32_t e = 0; e < 4; e++) {
+            sum = ADD_F32(sum, now.at[e]);
+            squares = FMA_F32(now.at[e], now.at[e], squares);
+        }
+        room[i] = now;
+    }
+    column gain = column_at(a->gain, lane), bias = {{0, 0, 0, 0}};
+    if (BIASED) bias = column_at(a->bias, lane);
+    const moments m = moments_of(sum_of_warp((int32_t)sum), sum_of_warp((int32_t)squares), a);
+    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += 32) {
+        const column next_gain = column_at(a->gain, i + 32);
+        column next_bias = bias;
+        if (BIASED) next_bias = column_at(a->bias, i + 32);
+        ((uint32_t *)a->y)[row * ROW_WORDS + i] = results_of(room[i], &m, gain, bias, a);
+        gain = next_gain;
+        bias = next_bias;
+    }
+}
+
+KERNEL(run, byte_norm, NORM_THREADS)
+{
+    SHARED column room[WARPS][ROW_WORDS]; // a lane reads what it has written
+    for (uint64_t row = (uint64_t)BLOCK_X * WARPS + THREAD / 32; row < a.rows; row += (uint64_t)BLOCKS_X * WARPS) norm_row(&a, room[THREAD / 32], row);
+}
