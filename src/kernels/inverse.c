@@ -27,38 +27,72 @@ INLINE void swap_rows(double *restrict a, double *restrict b, size_t n)
     }
 }
 
-INLINE size_t find_pivot(const double *x, size_t n, size_t k)
+/* y -= times * x; element `own` of y is the one that the unit matrix gives. */
+INLINE void subtract(double *restrict y, const double *restrict x, size_t own, size_t n)
+{
+    const double times = y[own];
+    for (size_t i = 0; i < n; i++) y[i] -= times * x[i];
+    y[own] = -times * x[own];
+}
+
+/* The same with two rows at once. */
+INLINE void subtract_two(double *restrict y, const double *restrict a, const double *restrict b,
+                         size_t own, size_t n)
+{
+    const double s = y[own], t = y[own + 1];
+    for (size_t i = 0; i < n; i++) y[i] = y[i] - s * a[i] - t * b[i];
+    y[own] = -s * a[own] - t * b[own];
+    y[own + 1] = -s * a[own + 1] - t * b[own + 1];
+}
+
+/* The row from k on whose element in column k is the largest. before: the finished row k - 1,
+ * which is not subtracted from the others yet; or NULL. */
+INLINE size_t find_pivot(const double *x, size_t n, size_t k, const double *before)
 {
     size_t pivot = k;
-    for (size_t r = k + 1; r < n; r++)
-        if (fabs(x[r * n + k]) > fabs(x[pivot * n + k])) pivot = r;
+    double most = -1;
+    for (size_t r = k; r < n; r++) {
+        const double *row = x + r * n;
+        const double size = fabs(before ? row[k] - row[k - 1] * before[k] : row[k]);
+        if (size > most) {
+            most = size;
+            pivot = r;
+        }
+    }
     return pivot;
 }
 
-/* y -= times * x */
-INLINE void subtract(double *restrict y, const double *restrict x, double times, size_t n)
+/* Exchanges row k with the pivot's and divides it. */
+INLINE void take_pivot(double *x, uint64_t *pivots, size_t n, size_t k, const double *before)
 {
-    for (size_t i = 0; i < n; i++) y[i] -= times * x[i];
+    double *row = x + k * n;
+    pivots[k] = find_pivot(x, n, k, before);
+    if (pivots[k] != k) swap_rows(row, x + pivots[k] * n, n);
+    if (before) subtract(row, before, k - 1, n);
+    const double factor = 1 / row[k];
+    for (size_t i = 0; i < n; i++) row[i] *= factor;
+    row[k] = factor;
 }
 
-/* Replaces x by its inverse; pivots has room for n. */
+/* Replaces x by its inverse; pivots has room for n. Two pivots at a time halve the passes through
+ * the matrix. */
 INLINE void invert(double *x, uint64_t *pivots, size_t n)
 {
-    for (size_t k = 0; k < n; k++) {
-        double *row = x + k * n;
-        pivots[k] = find_pivot(x, n, k);
-        if (pivots[k] != k) swap_rows(row, x + pivots[k] * n, n);
-        const double factor = 1 / row[k];
-        for (size_t i = 0; i < n; i++) row[i] *= factor;
-        row[k] = factor;
-        for (size_t r = 0; r < n; r++) {
-            if (r == k) continue;
-            const double times = x[r * n + k];
-            subtract(x + r * n, row, times, n);
-            x[r * n + k] = -times * factor;
-        }
+    size_t k = 0;
+    for (; k + 2 <= n; k += 2) {
+        double *a = x + k * n, *b = a + n;
+        take_pivot(x, pivots, n, k, NULL);
+        take_pivot(x, pivots, n, k + 1, a);
+        subtract(a, b, k + 1, n);
+        for (size_t r = 0; r < n; r++)
+            if (r != k && r != k + 1) subtract_two(x + r * n, a, b, k, n);
     }
-    for (size_t k = n; k-- > 0;) /* exchanged rows are exchanged columns of the inverse */
+    if (k < n) {
+        take_pivot(x, pivots, n, k, NULL);
+        for (size_t r = 0; r < n; r++)
+            if (r != k) subtract(x + r * n, x + k * n, k, n);
+    }
+    for (k = n; k-- > 0;) /* exchanged rows are exchanged columns of the inverse */
         for (size_t r = 0; pivots[k] != k && r < n; r++) {
             const double t = x[r * n + k];
             x[r * n + k] = x[r * n + pivots[k]];
