@@ -91,7 +91,7 @@ static void n_gram_repeat_block_run(const kernel_run *r)
         const float *x = (const float *)r->tensors[1] + i * p->vocabulary;
         float *y = (float *)r->tensors[2] + i * p->vocabulary;
         if (x != y) memcpy(y, x, p->vocabulary * sizeof *y);
-        block_row(p, r, y, (const int64_t *)r->tensors[0] + i * p->count);
+        if (p->count) block_row(p, r, y, (const int64_t *)r->tensors[0] + i * p->count);
     }
 }
 
