@@ -4,7 +4,8 @@
     problem(name, operator, {input: array}, outputs=1, domain="", opset=20, **attributes)
     graph(name, [node(operator, inputs, outputs, **attributes), ...], {input: array}, outputs, opset=20)
 
-Inputs in const() are initializers, those of None are omitted. Names begin with the operator."""
+Inputs in const() are initializers, those of None are omitted; arrays of object hold texts, which a Gather takes from an initializer. An output in `shared` (output -> input) lies in the memory of
+that input, as caches of decoders do. Names begin with the operator."""
 import numpy as np
 from onnx import helper
 
@@ -14,10 +15,24 @@ RANDOM = np.random.default_rng(1)
 
 
 class Problem:
-    def __init__(self, name, nodes, inputs, outputs, opset):
-        self.name, self.nodes, self.outputs, self.opset = name, nodes, outputs, opset
+    def __init__(self, name, nodes, inputs, outputs, opset, shared):
+        self.name, self.nodes, self.outputs, self.opset, self.shared = name, nodes, outputs, opset, shared or {}
+        inputs = self.gather_texts(inputs)
         self.constants = {n: x.value for n, x in inputs.items() if isinstance(x, const)}
         self.feed = {n: x for n, x in inputs.items() if not isinstance(x, const)}
+
+
+    def gather_texts(self, inputs):
+        """Texts cannot be bound to memory, so a Gather takes them from a constant."""
+        made = {}
+        for n, x in inputs.items():
+            if not isinstance(x, np.ndarray) or x.dtype != object:
+                made[n] = x
+                continue
+            table, places = np.unique(x.ravel(), return_inverse=True)
+            self.nodes = [node("Gather", [f"{n}_texts", f"{n}_at"], [n]), *self.nodes]
+            made |= {f"{n}_texts": const(table), f"{n}_at": places.reshape(x.shape).astype(np.int64)}
+        return made
 
 
 class const:
@@ -29,14 +44,15 @@ def node(operator, inputs, outputs, domain="", **attributes):
     return helper.make_node(operator, inputs, outputs, domain=domain, **attributes)
 
 
-def graph(name, nodes, inputs, outputs, opset=20):
-    PROBLEMS.append(Problem(name, nodes, inputs, outputs, opset))
+def graph(name, nodes, inputs, outputs, opset=20, shared=None):
+    PROBLEMS.append(Problem(name, nodes, inputs, outputs, opset, shared))
 
 
-def problem(name, operator, inputs, outputs=1, domain="", opset=20, **attributes):
+def problem(name, operator, inputs, outputs=1, domain="", opset=20, shared=None, **attributes):
     names = [f"y{i}" for i in range(outputs)]
     given = [n if x is not None else "" for n, x in inputs.items()]
-    graph(name, [node(operator, given, names, domain, **attributes)], {n: x for n, x in inputs.items() if x is not None}, names, opset)
+    graph(name, [node(operator, given, names, domain, **attributes)], {n: x for n, x in inputs.items() if x is not None}, names, opset,
+          shared)
 
 
 def normal(*shape):

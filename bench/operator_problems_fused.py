@@ -39,7 +39,7 @@ for rows, total in ((512, 512), (1, 2000)):
     problem(f"SparseAttention: {rows} of {total} tokens, 32/8 heads of 64", "SparseAttention",
             {"q": normal(1, rows, 2048), "k": normal(1, rows, 512), "v": normal(1, rows, 512), "pk": normal(1, 8, 2048, 64), "pv": normal(1, 8, 2048, 64), "r": const(rows_of),
              "n": const(columns), "t": const([total], np.int32), "l": const([total], np.int32), **angles(2048, 32)},
-            outputs=3, num_heads=32, kv_num_heads=8, sparse_block_size=64, do_rotary=1, **CONTRIB)
+            outputs=3, shared={"y1": "pk", "y2": "pv"}, num_heads=32, kv_num_heads=8, sparse_block_size=64, do_rotary=1, **CONTRIB)
 problem("CDist: 1000 by 1000 points of 64", "CDist", {"a": normal(1000, 64), "b": normal(1000, 64)}, metric="sqeuclidean", **CONTRIB)
 problem("MaxpoolWithMask: 1x16x64x64", "MaxpoolWithMask", {"x": normal(1, 16, 64, 64), "m": i32(0, 2, 1, 16, 64, 64)}, kernel_shape=[2, 2], strides=[2, 2], **CONTRIB)
 problem("Inverse: 32x16x16", "Inverse", {"x": normal(32, 16, 16)}, **CONTRIB)

@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper
 
 import operator_problems
 import operator_problems_fused  # adds its own
+import operator_problems_ml  # the same
 
 
 class ContextOptions(ctypes.Structure):
@@ -37,6 +38,8 @@ class OutputAllocator(ctypes.Structure):
 def aligned(like):
     """A copy at an address as allocators of tensors give it."""
     like = np.asarray(like)
+    if like.dtype == object:
+        return like
     memory = np.zeros(like.nbytes + 64, np.uint8)
     skip = -memory.ctypes.data % 64
     copy = memory[skip:skip + like.nbytes].view(like.dtype).reshape(like.shape)
@@ -54,21 +57,28 @@ def save(p, path):
 
 
 class Theirs:
-    def __init__(self, path, threads, feed):
+    def __init__(self, path, threads, feed, shared):
         o = onnxruntime.SessionOptions()
         o.intra_op_num_threads, o.inter_op_num_threads, o.log_severity_level = threads, 1, 3
         self.session = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-        self.binding, self.feed = self.session.io_binding(), feed
+        self.binding, self.feed, self.shared = self.session.io_binding(), feed, shared
         for name, x in feed.items():
             self.binding.bind_input(name, "cpu", 0, x.dtype, x.shape, x.ctypes.data)
         self.names = [o.name for o in self.session.get_outputs()]
 
     def results(self):
-        return self.session.run(self.names, self.feed)
+        """Of a first run."""
+        if not self.shared:
+            return dict(zip(self.names, self.session.run(self.names, self.feed)))
+        self.bind(dict.fromkeys(self.names), False)
+        self.run()
+        return dict(zip(self.names, self.binding.copy_outputs_to_cpu()))
 
     def bind(self, results, sized):
+        self.binding.clear_binding_outputs()
         for name, x in results.items():
-            if sized:
+            x = self.feed[self.shared[name]] if name in self.shared else x if sized else None
+            if x is not None:
                 self.binding.bind_output(name, "cpu", 0, x.dtype, x.shape, x.ctypes.data)
             else:
                 self.binding.bind_output(name, "cpu")
@@ -86,6 +96,9 @@ class Ours:
         self.call("model_load", ctypes.byref(model), path.encode(), None)
         self.call("engine_build", ctypes.byref(engine), model, None)
         self.call("context_create", ctypes.byref(self.context), engine, ctypes.byref(options))
+        self.begin(feed, results)
+
+    def begin(self, feed, results):
         for name, x in feed.items():
             self.call("context_set_input", self.context, name.encode(), ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.nbytes))
         self.bind(results)
@@ -112,9 +125,50 @@ class Ours:
             raise RuntimeError(self.error.value.decode())
 
 
+class Text(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class OursByValue(Ours):
+    """For outputs of texts, which have no address to set: tensors go in and come out."""
+
+    def begin(self, feed, results):
+        self.sized, self.feed, self.made, self.results = False, ctypes.c_void_p(), ctypes.c_void_p(), results
+        self.library.pgy_tensor_map_find.restype = self.library.pgy_tensor_data.restype = ctypes.c_void_p
+        self.library.pgy_tensor_map_find.argtypes, self.library.pgy_tensor_data.argtypes = [ctypes.c_void_p, ctypes.c_char_p], [ctypes.c_void_p]
+        for m in (self.feed, self.made):
+            self.call("tensor_map_create", ctypes.byref(m))
+        for name, x in feed.items():
+            self.call("tensor_map_adopt", self.feed, name.encode(), self.tensor(x))
+
+    def tensor(self, x):
+        t = ctypes.c_void_p()
+        code = "iuf".index(x.dtype.kind) | x.dtype.itemsize << 11 | 1 << 16
+        self.call("tensor_create", ctypes.byref(t), code, ctypes.c_size_t(x.ndim), (ctypes.c_int64 * x.ndim)(*x.shape))
+        ctypes.memmove(self.library.pgy_tensor_data(t), x.ctypes.data, x.nbytes)
+        return t
+
+    def run(self):
+        self.library.pgy_tensor_map_clear(self.made)
+        self.call("context_run", self.context, self.feed, self.made)
+
+    def take(self):
+        """Copies the outputs of the last run."""
+        for name, x in self.results.items():
+            data = self.library.pgy_tensor_data(self.library.pgy_tensor_map_find(self.made, name.encode()))
+            if x.dtype != object:
+                ctypes.memmove(x.ctypes.data, data, x.nbytes)
+                continue
+            texts = ctypes.cast(data, ctypes.POINTER(Text))
+            x.ravel()[:] = [ctypes.string_at(texts[i].data, texts[i].size).decode() if texts[i].size else "" for i in range(x.size)]
+
+
 def difference(ours, theirs):
     worst = 0.0
     for name, y in theirs.items():
+        if np.asarray(y).dtype == object:
+            worst = max(worst, float(np.any(ours[name] != y)))
+            continue
         x, y = (np.asarray(v, np.complex128 if np.iscomplexobj(v) else np.float64) for v in (ours[name], y))
         if not y.size:
             continue
@@ -151,15 +205,21 @@ def measure(o, library, p):
         path = os.path.join(folder, "operator.onnx")
         feed = {n: aligned(x) for n, x in p.feed.items()}
         save(p, path)
-        theirs = Theirs(path, o.threads, feed)
-        wanted = dict(zip(theirs.names, theirs.results()))
-        got = {n: aligned(x) for n, x in wanted.items()}
-        for x in got.values():
-            x.fill(0)
-        ours = Ours(library, path, o.threads, feed, got)
-        results = {n: aligned(x) for n, x in wanted.items()}
+        theirs = Theirs(path, o.threads, feed, p.shared)
+        wanted = theirs.results()
+        got = {n: aligned(x) if n not in p.shared else feed[p.shared[n]] for n, x in wanted.items()}
+        for n, x in got.items():
+            if n not in p.shared:
+                x = x.copy() if x.dtype == object else x
+                x.fill("" if x.dtype == object else 0)
+                got[n] = x
+        by_value = any(x.dtype == object for x in wanted.values())
+        ours = (OursByValue if by_value else Ours)(library, path, o.threads, feed, got)
+        results = {n: x if n in p.shared or x.dtype == object else aligned(x) for n, x in wanted.items()}
         theirs.bind(results, ours.sized)
         ours.run()
+        if by_value:
+            ours.take()
         apart = difference(got, wanted)
         return *race((ours, theirs), o.seconds, time.process_time if o.cpu else time.perf_counter), apart
 

@@ -107,6 +107,21 @@ void attention_rows_join(const attention_rows *a, const float *parts, uint64_t c
     for (size_t i = 0; i < a->rows; i++) attention_join(a, parts, count, i);
 }
 
+void attention_rows_add(float *sums, const attention_rows *a, const float *part)
+{
+    const size_t width = a->v_size + 2;
+    for (size_t i = 0; i < a->rows; i++, sums += width, part += width) {
+        float *most = sums + a->v_size, *total = most + 1;
+        const float found = part[a->v_size];
+        if (found == -INFINITY) continue; /* it sees no key of this part */
+        const float now = found > *most || found != found ? found : *most;
+        const float before = expf(*most - now), factor = expf(found - now);
+        for (uint64_t d = 0; d < a->v_size; d++) sums[d] = sums[d] * before + part[d] * factor;
+        *total = *total * before + part[a->v_size + 1] * factor;
+        *most = now;
+    }
+}
+
 static void attention_finish(const attention_rows *a, const state *s, size_t i)
 {
     const float *sum = s->sum + i * a->v_size;

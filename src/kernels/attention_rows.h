@@ -44,5 +44,7 @@ void attention_lanes_run(const attention_rows *a, size_t first, size_t rows, flo
 /* Computes y of every row from `count` parts, [count][rows][v_size + 2]. Of `a` it reads rows,
  * v_size, sinks and each row's y; the parts have been computed without sinks. */
 void attention_rows_join(const attention_rows *a, const float *parts, uint64_t count);
+/* Adds a part to `sums`, the sums of parts before it. */
+void attention_rows_add(float *sums, const attention_rows *a, const float *part);
 
 #endif

@@ -192,7 +192,7 @@ static void group_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns)                                                    \
     {                                                                                       \
-        .name = "group_attention_f32_" #suffix, .version = 3,                               \
+        .name = "group_attention_f32_" #suffix, .version = 4,                               \
         .ops = "com.microsoft:GroupQueryAttention pgy:GroupQueryAttention", .needs = level, \
         .rates = {flops_per_ns}, .flags = KERNEL_SHARES_CACHES | KERNEL_GROWS_CACHES,       \
         .accept = group_accept, .prepare = group_prepare, .run = group_run,                 \

@@ -38,10 +38,11 @@ typedef struct group_params {
     uint64_t bias_batch, bias_heads, bias_keys; /* shape of the bias; bias_keys 0: no bias */
     int64_t window;                             /* < 0: none */
     uint32_t level, inputs, packed, causal, interleaved, sinks;
-    uint32_t normed; /* bit 0: queries are normalised; bit 1: keys */
+    uint32_t normed;     /* bit 0: queries are normalised; bit 1: keys */
     uint32_t keeps_rows; /* of the past behind the end of a sequence; else they become 0 */
-    uint32_t narrow; /* PGY_F16 or PGY_BF16: the type of all floats; 0: float32 */
+    uint32_t narrow;     /* PGY_F16 or PGY_BF16: the type of all floats; 0: float32 */
     float scale, cap, epsilon;
+    uint32_t counts_all; /* lengths count all keys; else all but one */
 } group_params;
 
 /* Bytes of a float in memory. */
@@ -97,5 +98,24 @@ uint64_t group_units(const group_params *p);
 void group_unit(const group_params *p, const kernel_run *r, uint64_t index);
 /* Joins the parts of a head of keys of a batch entry. */
 void group_finish(const group_params *p, const kernel_run *r, uint64_t group);
+
+/* Blocks of keys that blocks of queries see, as rows of sparse matrices (CSR): entries
+ * rows[q] .. rows[q + 1] of `columns` name the blocks of keys for block q. Query head h has matrix
+ * h % count. The data can be any; the caller has checked that all of `rows` are in [0,
+ * column_width] and that there is a row for every key. */
+typedef struct group_layout {
+    const int32_t *rows, *columns; /* [count][row_width], [count][column_width] */
+    uint64_t count, row_width, column_width, block;
+} group_layout;
+
+/* Offsets in the scratch memory of group_sparse_unit, in floats, behind GROUP_END: sums of a part,
+ * sums so far, for each block of keys the rows that see it; the end. */
+enum { GROUP_PART, GROUP_SO_FAR, GROUP_SEEN, GROUP_SPARSE_END };
+void group_sparse_scratch(uint64_t out[GROUP_SPARSE_END + 1], const group_params *p,
+                          uint64_t block);
+/* Units of some query rows that share a head of keys: all their keys. */
+uint64_t group_sparse_units(const group_params *p);
+void group_sparse_unit(const group_params *p, const group_layout *l, const kernel_run *r,
+                       uint64_t index);
 
 #endif

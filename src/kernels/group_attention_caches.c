@@ -21,7 +21,8 @@ static const half_loops *loops_of(const params *p)
 bool group_lengths(uint64_t *all, uint64_t *past, const params *p, const kernel_run *r, uint64_t b)
 {
     const int64_t total = *(const int32_t *)r->tensors[GROUP_TOTAL];
-    const int64_t length = (int64_t)((const int32_t *)r->tensors[GROUP_LENGTHS])[b] + 1;
+    const int64_t length =
+        (int64_t)((const int32_t *)r->tensors[GROUP_LENGTHS])[b] + !p->counts_all;
     const int64_t before = total == (int64_t)p->rows ? 0 : length - (int64_t)p->rows;
     const uint64_t longest = (uint64_t)total > p->past ? (uint64_t)total : p->past;
     *all = (uint64_t)length;
@@ -70,7 +71,7 @@ static uint64_t group_copies(const params *p)
 }
 
 /* Copies a block of one head's past keys or values, except the rows that new tokens get; rows
- * behind the end of the sequence become 0. */
+ * behind the end of the sequence become 0 unless they are kept. */
 static void group_copy(const params *p, const kernel_run *r, uint64_t index)
 {
     const uint64_t blocks = group_blocks(p), all = p->batch * p->kv_heads;

@@ -30,13 +30,25 @@ void group_scratch(uint64_t out[GROUP_END + 1], const group_params *p)
         out[i + 1] = extent_add(out[i], i && !p->narrow ? 0 : sizes[i]);
 }
 
+void group_sparse_scratch(uint64_t out[GROUP_SPARSE_END + 1], const group_params *p, uint64_t block)
+{
+    const uint64_t all = group_shared_rows(p), rows = all < ATTENTION_ROWS ? all : ATTENTION_ROWS;
+    const uint64_t sums = extent_mul(rows, extent_add(p->size, 2));
+    uint64_t before[GROUP_END + 1];
+    group_scratch(before, p);
+    out[GROUP_PART] = before[GROUP_END];
+    out[GROUP_SO_FAR] = extent_add(out[GROUP_PART], sums);
+    out[GROUP_SEEN] = extent_add(out[GROUP_SO_FAR], sums);
+    out[GROUP_SPARSE_END] = extent_add(out[GROUP_SEEN], p->capacity / block + 1);
+}
+
 static bool has_valid_sizes(const group_params *p)
 {
     return p->batch && p->heads && p->kv_heads && p->rows && p->size && p->capacity &&
            p->rows <= p->capacity && p->capacity <= INT32_MAX && p->past <= p->capacity &&
            p->heads % p->kv_heads == 0 && p->half <= p->size / 2 && (!p->half || p->places) &&
            p->places <= INT64_MAX && p->sinks <= GROUP_SINKS_GIVEN && p->normed < 4 &&
-           p->packed <= 1 && p->keeps_rows <= 1 && p->window <= INT32_MAX &&
+           p->packed <= 1 && p->keeps_rows <= 1 && p->counts_all <= 1 && p->window <= INT32_MAX &&
            (!p->narrow || half_is((pgy_dtype)p->narrow));
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases 1 and 2 of GroupQueryAttention: scores, their softmax and the weighted sums of values. */
+/* Phases 1 and 2 of GroupQueryAttention: scores, their softmax and the weighted sums of values.
+ * With a layout of blocks, a part is the keys of neighbouring blocks that the same rows see, so
+ * blocks that no row sees cost nothing. */
+#include <math.h>
+#include <string.h>
+
 #include "kernels/group_attention.h"
 #include "kernels/half.h"
 
@@ -219,5 +224,77 @@ void group_finish(const params *p, const kernel_run *r, uint64_t group)
     unit w;
     if (!read_unit(&w, p, r, group, 0)) return;
     attention_rows_join(&w.a, part_sums(p, r, group), group_key_parts(p));
+    narrow_unit(&w, p, r);
+}
+
+/* ---- Layouts of blocks ---------------------------------------------------------------------- */
+
+uint64_t group_sparse_units(const params *p)
+{
+    return p->batch * p->kv_heads * group_row_units(p);
+}
+
+/* Sets bit i of seen[block] if row i of the unit sees the block of keys. */
+static void find_seen(uint32_t *seen, const unit *w, const params *p, const group_layout *l,
+                      uint64_t past)
+{
+    const uint64_t blocks = p->capacity / l->block + 1;
+    memset(seen, 0, blocks * sizeof *seen);
+    for (size_t i = 0; i < w->a.rows; i++) {
+        const uint64_t head = w->y[i] / p->size % p->heads, which = head % l->count;
+        const uint64_t token = w->y[i] / p->size / p->heads % p->rows;
+        const uint64_t block = (past + token) / l->block;
+        if (w->a.row[i].from >= w->a.row[i].to || block + 1 >= l->row_width) continue;
+        const int32_t *row = l->rows + which * l->row_width + block;
+        const int32_t *columns = l->columns + which * l->column_width;
+        for (int32_t k = row[0]; k < row[1]; k++)
+            if (columns[k] >= 0 && (uint64_t)columns[k] < blocks) seen[columns[k]] |= 1U << i;
+    }
+}
+
+/* Adds the keys [from, to), which the rows in `seen` see, to the sums. */
+static void add_part(float *sums, const unit *w, const params *p, const kernel_run *r,
+                     uint64_t group, uint64_t from, uint64_t to, uint32_t seen, float *room)
+{
+    unit part = *w;
+    clip(&part.a, from, to);
+    for (size_t i = 0; i < part.a.rows; i++)
+        if (!(seen >> i & 1)) part.a.row[i].from = part.a.row[i].to = from;
+    part.a.part = room;
+    run_part(&part, p, r, group);
+    attention_rows_add(sums, &part.a, room);
+}
+
+static void start_sums(float *sums, const params *p, size_t rows)
+{
+    memset(sums, 0, rows * (p->size + 2) * sizeof *sums);
+    for (size_t i = 0; i < rows; i++) sums[i * (p->size + 2) + p->size] = -INFINITY;
+}
+
+void group_sparse_unit(const params *p, const group_layout *l, const kernel_run *r, uint64_t index)
+{
+    const uint64_t group = index / group_row_units(p);
+    uint64_t length, past, from, end, scratch[GROUP_SPARSE_END + 1];
+    float *room = r->scratch;
+    unit w;
+    if (!read_unit(&w, p, r, group, index % group_row_units(p) * ATTENTION_ROWS)) return;
+    (void)group_lengths(&length, &past, p, r, group / p->kv_heads);
+    group_sparse_scratch(scratch, p, l->block);
+    float *sums = room + scratch[GROUP_SO_FAR];
+    uint32_t *seen = (uint32_t *)(void *)(room + scratch[GROUP_SEEN]);
+    find_keys(&from, &end, &w.a);
+    find_seen(seen, &w, p, l, past);
+    start_sums(sums, p, w.a.rows);
+    while (from < end) {
+        const uint32_t rows = seen[from / l->block];
+        uint64_t to = from;
+        while (to < end && to - from < ATTENTION_PART && seen[to / l->block] == rows)
+            to = (to / l->block + 1) * l->block;
+        to = to < end ? to : end;
+        to = to - from < ATTENTION_PART ? to : from + ATTENTION_PART;
+        if (rows) add_part(sums, &w, p, r, group, from, to, rows, room + scratch[GROUP_PART]);
+        from = to;
+    }
+    attention_rows_join(&w.a, sums, 1);
     narrow_unit(&w, p, r);
 }

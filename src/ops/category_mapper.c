@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CategoryMapper: maps texts to integers, or integers to texts, by two lists of equal length. */
 #include "ops/class_check.h"
-#include "ops/class_text_key.h"
+#include "ops/class_label.h"
 
 static const op_attr_def ATTRS[] = {
     {"cats_int64s", OP_ATTR_INTS, true, NULL},
@@ -26,24 +26,6 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Maps the keys to positions + 1; the last of repeated keys counts. */
-static pgy_status build_map(strmap *map, const op_node *n, bool texts, pgy_error *err)
-{
-    const op_attr *a = op_attr_find(n, texts ? "cats_strings" : "cats_int64s");
-    str key = {0};
-    bool fine = true;
-    for (size_t i = 0; fine && i < a->count; i++) {
-        str_clear(&key);
-        if (texts)
-            text_key_string(&key, a->strings[i].data, a->strings[i].size);
-        else
-            text_key_int(&key, a->ints[i]);
-        fine = !key.failed && strmap_put(map, str_text(&key), (void *)(uintptr_t)(i + 1));
-    }
-    str_deinit(&key);
-    return fine ? PGY_OK : rule_no_memory(n, err);
-}
-
 static pgy_status put(op_eval *c, size_t i, size_t found, bool to_int, pgy_error *err)
 {
     const op_attr *ints = op_attr_find(c->node, "cats_int64s");
@@ -58,25 +40,44 @@ static pgy_status put(op_eval *c, size_t i, size_t found, bool to_int, pgy_error
     return pgy_tensor_set_string(c->outputs[0].value, i, text.data, text.size, err);
 }
 
+static pgy_status map_texts(op_eval *c, pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    label_texts texts;
+    pgy_status st = label_texts_read(&texts, op_attr_find(c->node, "cats_strings"), in_count(c, 0))
+                        ? PGY_OK
+                        : rule_no_memory(c->node, err);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = put(c, i, label_texts_find(&texts, x[i].data, x[i].size), true, err);
+    label_texts_deinit(&texts);
+    return st;
+}
+
+/* The keys are looked up as the bytes of their numbers. */
+static pgy_status map_numbers(op_eval *c, pgy_error *err)
+{
+    const op_attr *keys = op_attr_find(c->node, "cats_int64s");
+    const int64_t *x = in_i64(c, 0);
+    label_texts bytes;
+    bool fine = label_texts_init(&bytes, keys->count);
+    for (size_t i = 0; fine && i < keys->count; i++)
+        bytes.texts[i] = (span){(const char *)&keys->ints[i], sizeof *keys->ints};
+    fine = fine && label_texts_sort(&bytes, in_count(c, 0));
+    pgy_status st = fine ? PGY_OK : rule_no_memory(c->node, err);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = put(c, i, label_texts_find(&bytes, (const char *)&x[i], sizeof *x), false, err);
+    label_texts_deinit(&bytes);
+    return st;
+}
+
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    strmap map = {0};
-    str key = {0};
     pgy_tensor *y;
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = rule_output(c, 0, &y, err);
     if (st) return st;
-    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
-    st = build_map(&map, c->node, held == PGY_STRING, err);
-    for (size_t i = 0; !st && i < in_count(c, 0); i++) {
-        str_clear(&key);
-        text_key_element(&key, held, in_data(c, 0), i);
-        const size_t found = (uintptr_t)strmap_get(&map, str_text(&key));
-        st = key.failed ? rule_no_memory(c->node, err) : put(c, i, found, held == PGY_STRING, err);
-    }
-    str_deinit(&key);
-    strmap_deinit(&map);
-    return st;
+    return pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING ? map_texts(c, err)
+                                                              : map_numbers(c, err);
 }
 
 const op_def OP_category_mapper[] = {

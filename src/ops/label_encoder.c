@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LabelEncoder: maps keys to values, and other elements to a default. Version 1 maps the texts of a
  * list to their positions, and positions back to texts. */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "ops/class_check.h"
-#include "ops/class_text_key.h"
+#include "ops/class_label.h"
 
 static const op_attr_def ATTRS_1[] = {
     {"classes_strings", OP_ATTR_STRINGS, false, NULL},
@@ -35,80 +33,21 @@ static const op_attr_def ATTRS_4[] = {
     {NULL},
 };
 
-/* A list (keys or values) and the attribute that holds it; one attribute exists per element type. a
- * is NULL if none is given. */
-typedef struct list {
-    const op_attr *a;
-    pgy_dtype dtype; /* declared type of the elements */
-    size_t count;
-} list;
-
-static list find_list(const op_node *n, const char *const *names)
-{
-    for (; *names; names++) {
-        const op_attr *a = op_attr_find(n, *names);
-        if (!a) continue;
-        const bool tensor = a->kind == OP_ATTR_TENSOR;
-        return (list){a,
-                      tensor                      ? a->tensor_dtype
-                      : a->kind == OP_ATTR_FLOATS ? PGY_F32
-                      : a->kind == OP_ATTR_INTS   ? PGY_I64
-                                                  : PGY_STRING,
-                      tensor ? pgy_tensor_count(a->tensor) : a->count};
-    }
-    return (list){0};
-}
-
-static list keys_of(const op_node *n)
-{
-    static const char *const NAMES[] = {"keys_strings", "keys_int64s", "keys_floats", "keys_tensor",
-                                        NULL};
-    return find_list(n, NAMES);
-}
-
-static list values_of(const op_node *n)
-{
-    static const char *const NAMES[] = {"values_strings", "values_int64s", "values_floats",
-                                        "values_tensor", NULL};
-    return find_list(n, NAMES);
-}
-
 /* The declared type of the output. Version 1 maps texts to int64, and int64 to texts. */
 static pgy_dtype output_type(const op_infer *c)
 {
-    if (c->node->def->since > 1) return values_of(c->node).dtype;
+    if (c->node->def->since > 1) return label_values_of(c->node).dtype;
     return c->inputs[0].dtype == PGY_STRING ? PGY_I64 : PGY_STRING;
 }
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    const list keys = keys_of(c->node), values = values_of(c->node);
+    const label_list keys = label_keys_of(c->node), values = label_values_of(c->node);
     if (c->node->def->since > 1 && (!keys.a || !values.a || keys.count != values.count))
         return op_error(c->node, err, PGY_E_ARGUMENT,
                         "there are %zu keys but %zu values; their numbers must be equal",
                         keys.count, values.count);
     op_set_output(c, 0, output_type(c), c->inputs[0].rank, c->inputs[0].dims);
-    return PGY_OK;
-}
-
-static void add_key(str *key, const list *l, size_t i)
-{
-    if (l->a->kind == OP_ATTR_TENSOR)
-        text_key_element(key, PGY_STRING, pgy_tensor_data(l->a->tensor), i);
-    else
-        text_key_string(key, l->a->strings[i].data, l->a->strings[i].size);
-}
-
-/* Maps keys to positions + 1; the last of repeated keys counts. */
-static pgy_status build_map(strmap *map, str *key, const list *keys, const op_node *n,
-                            pgy_error *err)
-{
-    for (size_t i = 0; i < keys->count; i++) {
-        str_clear(key);
-        add_key(key, keys, i);
-        if (key->failed || !strmap_put(map, str_text(key), (void *)(uintptr_t)(i + 1)))
-            return rule_no_memory(n, err);
-    }
     return PGY_OK;
 }
 
@@ -118,7 +57,7 @@ static pgy_status put_text(op_eval *c, size_t i, span text, pgy_error *err)
 }
 
 /* Sets output element i to entry k of the list. */
-static pgy_status put(op_eval *c, size_t i, const list *l, size_t k, pgy_error *err)
+static pgy_status put(op_eval *c, size_t i, const label_list *l, size_t k, pgy_error *err)
 {
     const pgy_tensor *t = l->a->kind == OP_ATTR_TENSOR ? l->a->tensor : NULL;
     const pgy_dtype held = op_storage(l->dtype);
@@ -137,7 +76,7 @@ static pgy_status put(op_eval *c, size_t i, const list *l, size_t k, pgy_error *
 static pgy_status put_default(op_eval *c, size_t i, pgy_dtype held, pgy_error *err)
 {
     static const char *const NAMES[] = {"default_tensor", NULL};
-    const list given = find_list(c->node, NAMES);
+    const label_list given = label_list_of(c->node, NAMES);
     const op_attr *text = op_attr_find(c->node, "default_string");
     if (given.a && given.count && op_storage(given.dtype) == held) return put(c, i, &given, 0, err);
     if (held == PGY_STRING) return put_text(c, i, text ? text->s : span_of("_Unused"), err);
@@ -149,7 +88,8 @@ static pgy_status put_default(op_eval *c, size_t i, pgy_dtype held, pgy_error *e
 }
 
 /* Sets output element i for entry `found` - 1 of the lists; 0: no key is equal. */
-static pgy_status put_found(op_eval *c, size_t i, const list *values, size_t found, pgy_error *err)
+static pgy_status put_found(op_eval *c, size_t i, const label_list *values, size_t found,
+                            pgy_error *err)
 {
     if (!found) return put_default(c, i, op_storage(c->outputs[0].dtype), err);
     if (values) return put(c, i, values, found - 1, err);
@@ -163,27 +103,6 @@ typedef struct number_key {
     uint64_t bits;
     size_t entry;
 } number_key;
-
-/* Equal numbers have equal bits: there is one zero and one NaN. */
-static uint64_t bits_of(pgy_dtype storage, const void *data, size_t i)
-{
-    uint64_t bits;
-    if (storage == PGY_I64) return (uint64_t)((const int64_t *)data)[i];
-    double value = ((const double *)data)[i];
-    if (isnan(value)) value = (double)NAN;
-    if (value == 0) value = 0.0;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static uint64_t key_bits(const list *l, size_t i)
-{
-    if (l->a->kind == OP_ATTR_TENSOR)
-        return bits_of(pgy_tensor_dtype(l->a->tensor), pgy_tensor_data(l->a->tensor), i);
-    if (l->dtype == PGY_I64) return (uint64_t)l->a->ints[i];
-    const double value = (double)l->a->floats[i];
-    return bits_of(PGY_F64, &value, 0);
-}
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -206,36 +125,34 @@ static size_t find_number(const number_key *keys, size_t count, uint64_t bits)
     return from && keys[from - 1].bits == bits ? keys[from - 1].entry + 1 : 0;
 }
 
-static pgy_status encode_numbers(op_eval *c, const list *keys, const list *values, pgy_error *err)
+static pgy_status encode_numbers(op_eval *c, const label_list *keys, const label_list *values,
+                                 pgy_error *err)
 {
     const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
     const void *x = in_data(c, 0);
     number_key *sorted;
     pgy_status st = workspace_alloc((void **)&sorted, c, keys->count, sizeof *sorted, err);
     if (st) return st;
-    for (size_t i = 0; i < keys->count; i++) sorted[i] = (number_key){key_bits(keys, i), i};
+    for (size_t i = 0; i < keys->count; i++) sorted[i] = (number_key){label_key(keys, i), i};
     if (keys->count) qsort(sorted, keys->count, sizeof *sorted, compare_keys);
     for (size_t i = 0; !st && i < in_count(c, 0); i++)
-        st = put_found(c, i, values, find_number(sorted, keys->count, bits_of(held, x, i)), err);
+        st = put_found(c, i, values, find_number(sorted, keys->count, label_bits(held, x, i)), err);
     mem_free(sorted);
     return st;
 }
 
 /* ---- Keys that are texts -------------------------------------------------------------------- */
 
-static pgy_status encode_texts(op_eval *c, const list *keys, const list *values, pgy_error *err)
+static pgy_status encode_texts(op_eval *c, const label_list *keys, const label_list *values,
+                               pgy_error *err)
 {
-    strmap map = {0};
-    str key = {0};
-    pgy_status st = build_map(&map, &key, keys, c->node, err);
-    for (size_t i = 0; !st && i < in_count(c, 0); i++) {
-        str_clear(&key);
-        text_key_element(&key, PGY_STRING, in_data(c, 0), i);
-        const size_t found = (uintptr_t)strmap_get(&map, str_text(&key));
-        st = key.failed ? rule_no_memory(c->node, err) : put_found(c, i, values, found, err);
-    }
-    str_deinit(&key);
-    strmap_deinit(&map);
+    const pgy_string *x = in_data(c, 0);
+    label_texts texts;
+    pgy_status st =
+        label_texts_read(&texts, keys->a, in_count(c, 0)) ? PGY_OK : rule_no_memory(c->node, err);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = put_found(c, i, values, label_texts_find(&texts, x[i].data, x[i].size), err);
+    label_texts_deinit(&texts);
     return st;
 }
 
@@ -245,7 +162,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = rule_output(c, 0, &y, err);
     if (st) return st;
-    const list keys = keys_of(c->node), values = values_of(c->node);
+    const label_list keys = label_keys_of(c->node), values = label_values_of(c->node);
     if (op_storage(keys.dtype) != pgy_tensor_dtype(c->inputs[0].value))
         return op_error(c->node, err, PGY_E_TYPE, "input 0 has type %s, but the keys have type %s",
                         pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(keys.dtype));
@@ -258,7 +175,7 @@ static pgy_status eval_1(op_eval *c, pgy_error *err)
 {
     static const char *const NAMES[] = {"classes_strings", NULL};
     pgy_status st = inputs_check(c, "!", err);
-    const list classes = find_list(c->node, NAMES);
+    const label_list classes = label_list_of(c->node, NAMES);
     if (st) return st;
     if (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING)
         return encode_texts(c, &classes, NULL, err);

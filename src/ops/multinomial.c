@@ -40,7 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 static void running_sums(double *sums, const double *x, size_t count)
 {
     double most = -INFINITY, sum = 0;
-    for (size_t i = 0; i < count; i++) most = fmax(most, x[i]);
+    for (size_t i = 0; i < count; i++) most = x[i] > most ? x[i] : most;
     for (size_t i = 0; i < count; i++) {
         sum += exp(x[i] - most);
         sums[i] = sum;

@@ -2,7 +2,7 @@
 /* OneHotEncoder: a new last axis with 1 at the position of the element's category. Floats are
  * truncated to integers. */
 #include "ops/class_check.h"
-#include "ops/class_text_key.h"
+#include "ops/class_label.h"
 
 static const op_attr_def ATTRS[] = {
     {"cats_int64s", OP_ATTR_INTS, false, NULL},
@@ -36,64 +36,70 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Maps categories to positions + 1; the last of repeated categories counts. */
-static pgy_status build_map(strmap *map, size_t *count, const op_node *n, pgy_error *err)
+/* Marks the category `found` - 1 of element i; 0: it has none. */
+static pgy_status mark(op_eval *c, size_t i, size_t found, pgy_error *err)
 {
-    const op_attr *ints = op_attr_find(n, "cats_int64s"), *texts = op_attr_find(n, "cats_strings");
-    const op_attr *a = ints && ints->count ? ints : texts;
-    str key = {0};
-    bool fine = true;
-    *count = a->count;
-    for (size_t i = 0; fine && i < a->count; i++) {
-        str_clear(&key);
-        if (a == ints)
-            text_key_int(&key, a->ints[i]);
-        else
-            text_key_string(&key, a->strings[i].data, a->strings[i].size);
-        fine = !key.failed && strmap_put(map, str_text(&key), (void *)(uintptr_t)(i + 1));
-    }
-    str_deinit(&key);
-    return fine ? PGY_OK : rule_no_memory(n, err);
+    const size_t categories = (size_t)out_shape(c, 0)[in_rank(c, 0)];
+    if (found)
+        out_f64(c, 0)[i * categories + found - 1] = 1;
+    else if (!op_attr_int(c->node, "zeros", 1))
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "element %zu of input 0 is none of the categories, and attribute zeros "
+                        "is 0",
+                        i);
+    return PGY_OK;
 }
 
-static pgy_status encode(op_eval *c, const strmap *map, size_t categories, pgy_error *err)
+static pgy_status encode_texts(op_eval *c, const op_attr *categories, pgy_error *err)
 {
-    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
-    const bool zeros = op_attr_int(c->node, "zeros", 1) != 0;
-    str key = {0};
-    pgy_status st = PGY_OK;
+    const pgy_string *x = in_data(c, 0);
+    label_texts texts;
+    pgy_status st = label_texts_read(&texts, categories, in_count(c, 0))
+                        ? PGY_OK
+                        : rule_no_memory(c->node, err);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = mark(c, i, label_texts_find(&texts, x[i].data, x[i].size), err);
+    label_texts_deinit(&texts);
+    return st;
+}
+
+/* The categories are looked up as the bytes of their numbers. */
+static pgy_status encode_numbers(op_eval *c, const op_attr *categories, pgy_error *err)
+{
+    const bool floats = pgy_tensor_dtype(c->inputs[0].value) == PGY_F64;
+    label_texts bytes;
+    bool fine = label_texts_init(&bytes, categories->count);
+    for (size_t i = 0; fine && i < categories->count; i++)
+        bytes.texts[i] = (span){(const char *)&categories->ints[i], sizeof *categories->ints};
+    fine = fine && label_texts_sort(&bytes, in_count(c, 0));
+    pgy_status st = fine ? PGY_OK : rule_no_memory(c->node, err);
     for (size_t i = 0; !st && i < in_count(c, 0); i++) {
-        str_clear(&key);
-        if (held == PGY_F64)
-            text_key_int(&key, rule_truncate(in_f64(c, 0)[i]));
-        else
-            text_key_element(&key, held, in_data(c, 0), i);
-        const size_t found = (uintptr_t)strmap_get(map, str_text(&key));
-        if (key.failed)
-            st = rule_no_memory(c->node, err);
-        else if (found)
-            out_f64(c, 0)[i * categories + found - 1] = 1;
-        else if (!zeros)
-            st = op_error(c->node, err, PGY_E_ARGUMENT,
-                          "element %zu of input 0 is none of the categories, and attribute zeros "
-                          "is 0",
-                          i);
+        const int64_t x = floats ? rule_truncate(in_f64(c, 0)[i]) : in_i64(c, 0)[i];
+        st = mark(c, i, label_texts_find(&bytes, (const char *)&x, sizeof x), err);
     }
-    str_deinit(&key);
+    label_texts_deinit(&bytes);
+    return st;
+}
+
+/* No element equals a category of the other kind. */
+static pgy_status encode_none(op_eval *c, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < in_count(c, 0); i++) st = mark(c, i, 0, err);
     return st;
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    strmap map = {0};
     pgy_tensor *y;
-    size_t categories;
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = rule_output(c, 0, &y, err);
-    if (!st) st = build_map(&map, &categories, c->node, err);
-    if (!st) st = encode(c, &map, categories, err);
-    strmap_deinit(&map);
-    return st;
+    if (st) return st;
+    const op_attr *ints = op_attr_find(c->node, "cats_int64s");
+    const op_attr *texts = op_attr_find(c->node, "cats_strings");
+    const bool numbers = ints && ints->count;
+    if (numbers == (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING)) return encode_none(c, err);
+    return numbers ? encode_numbers(c, ints, err) : encode_texts(c, texts, err);
 }
 
 #define TYPES "string int64 int32 float32 float64"

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "ops/class_check.h"
-#include "ops/class_text_key.h"
+#include "ops/class_label.h"
 
 enum change { KEEP, LOWER, UPPER };
 
@@ -40,47 +40,86 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 static void append_cased(str *out, pgy_string s, enum change change, locale_t unicode)
 {
     const char *p = s.data, *end = s.size ? s.data + s.size : s.data;
+    if (change == KEEP) {
+        if (s.size) str_append_n(out, s.data, s.size);
+        return;
+    }
     while (p < end) {
         uint32_t ch = 0;
         char bytes[4];
-        const size_t size = utf8_read(p, end, &ch);
-        if (!size) {
-            str_append_char(out, *p++);
+        const bool plain = !(*p & '\x80'); /* ASCII */
+        const size_t size = plain ? 1 : utf8_read(p, end, &ch);
+        if (plain || !size) {
+            char c = *p++;
+            if (change == LOWER && c >= 'A' && c <= 'Z') c = (char)(c + 'a' - 'A');
+            if (change == UPPER && c >= 'a' && c <= 'z') c = (char)(c - 'a' + 'A');
+            str_append_char(out, c);
             continue;
         }
         p += size;
-        if (change == LOWER) ch = (uint32_t)towlower_l((wint_t)ch, unicode);
-        if (change == UPPER) ch = (uint32_t)towupper_l((wint_t)ch, unicode);
+        ch = (uint32_t)(change == LOWER ? towlower_l((wint_t)ch, unicode)
+                                        : towupper_l((wint_t)ch, unicode));
         str_append_n(out, bytes, utf8_write(bytes, ch));
     }
 }
 
 typedef struct normalizer {
-    strmap stopwords; /* stop words, in lower case unless case matters */
+    label_texts stopwords; /* in lower case unless case matters */
+    str lower;             /* the bytes of the stop words */
     enum change change;
     bool case_counts;
     locale_t unicode;
-    str room, key;
+    str room;
 } normalizer;
 
-/* Writes the text, in lower case unless case counts, to z->room as a key of the stop words. */
-static const char *stopword_key(normalizer *z, pgy_string s)
+static bool is_ascii(pgy_string s)
 {
-    str_clear(&z->room);
-    str_clear(&z->key);
-    append_cased(&z->room, s, z->case_counts ? KEEP : LOWER, z->unicode);
-    text_key_string(&z->key, str_text(&z->room), z->room.size);
-    return z->room.failed || z->key.failed ? NULL : str_text(&z->key);
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] & '\x80') return false;
+    return true;
 }
 
-static pgy_status add_stopwords(normalizer *z, const op_node *n, pgy_error *err)
+/* Are only ASCII letters changed? Then no locale is needed. */
+static bool is_plain(const op_eval *c)
 {
-    const op_attr *a = op_attr_find(n, "stopwords");
-    for (size_t i = 0; a && i < a->count; i++) {
-        const char *key = stopword_key(z, (pgy_string){a->strings[i].data, a->strings[i].size});
-        if (!key || !strmap_put(&z->stopwords, key, z)) return rule_no_memory(n, err);
+    const op_attr *a = op_attr_find(c->node, "stopwords");
+    const pgy_string *x = in_data(c, 0);
+    for (size_t i = 0; i < in_count(c, 0); i++)
+        if (!is_ascii(x[i])) return false;
+    for (size_t i = 0; a && i < a->count; i++)
+        if (!is_ascii((pgy_string){a->strings[i].data, a->strings[i].size})) return false;
+    return true;
+}
+
+/* Their bytes lie one after the other in z->lower. */
+static pgy_status add_stopwords(normalizer *z, const op_eval *c, pgy_error *err)
+{
+    const op_attr *a = op_attr_find(c->node, "stopwords");
+    const size_t count = a ? a->count : 0;
+    if (!label_texts_init(&z->stopwords, count)) return rule_no_memory(c->node, err);
+    for (size_t i = 0; i < count; i++) {
+        const size_t before = z->lower.size;
+        append_cased(&z->lower, (pgy_string){a->strings[i].data, a->strings[i].size},
+                     z->case_counts ? KEEP : LOWER, z->unicode);
+        z->stopwords.texts[i].size = z->lower.size - before;
     }
-    return PGY_OK;
+    if (z->lower.failed) return rule_no_memory(c->node, err);
+    const char *at = str_text(&z->lower);
+    for (size_t i = 0; i < count; i++) {
+        z->stopwords.texts[i].data = at;
+        at += z->stopwords.texts[i].size;
+    }
+    return label_texts_sort(&z->stopwords, in_count(c, 0)) ? PGY_OK : rule_no_memory(c->node, err);
+}
+
+static bool is_stopword(normalizer *z, pgy_string s)
+{
+    if (!z->stopwords.count) return false;
+    if (z->case_counts) return label_texts_find(&z->stopwords, s.data, s.size) != 0;
+    str_clear(&z->room);
+    append_cased(&z->room, s, LOWER, z->unicode);
+    return !z->room.failed &&
+           label_texts_find(&z->stopwords, str_text(&z->room), z->room.size) != 0;
 }
 
 static pgy_status prepare(normalizer *z, const op_eval *c, pgy_error *err)
@@ -93,10 +132,12 @@ static pgy_status prepare(normalizer *z, const op_eval *c, pgy_error *err)
     if (z->change == KEEP && !op_attr_is(n, "case_change_action", "NONE", NULL))
         return op_error(n, err, PGY_E_ARGUMENT,
                         "attribute case_change_action must be 'LOWER', 'UPPER' or 'NONE'");
-    z->unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    if (!z->unicode) z->unicode = newlocale(LC_CTYPE_MASK, "C", (locale_t)0);
-    if (!z->unicode) return rule_no_memory(n, err);
-    return add_stopwords(z, n, err);
+    if (!is_plain(c)) {
+        z->unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+        if (!z->unicode) z->unicode = newlocale(LC_CTYPE_MASK, "C", (locale_t)0);
+        if (!z->unicode) return rule_no_memory(n, err);
+    }
+    return add_stopwords(z, c, err);
 }
 
 /* Gives the positions of the kept texts. */
@@ -105,12 +146,9 @@ static pgy_status choose(size_t *kept, size_t *count, normalizer *z, const op_ev
 {
     const pgy_string *x = in_data(c, 0);
     *count = 0;
-    for (size_t i = 0; i < in_count(c, 0); i++) {
-        const char *key = stopword_key(z, x[i]);
-        if (!key) return rule_no_memory(c->node, err);
-        if (!strmap_get(&z->stopwords, key)) kept[(*count)++] = i;
-    }
-    return PGY_OK;
+    for (size_t i = 0; i < in_count(c, 0); i++)
+        if (!is_stopword(z, x[i])) kept[(*count)++] = i;
+    return z->room.failed ? rule_no_memory(c->node, err) : PGY_OK;
 }
 
 static pgy_status write(op_eval *c, normalizer *z, const size_t *kept, size_t count, pgy_error *err)
@@ -121,6 +159,11 @@ static pgy_status write(op_eval *c, normalizer *z, const size_t *kept, size_t co
     shape[rank - 1] = count ? (int64_t)count : 1; /* one empty text if nothing stays */
     pgy_status st = op_output(c, 0, PGY_STRING, rank, shape, err);
     for (size_t i = 0; !st && i < count; i++) {
+        if (z->change == KEEP) {
+            st = pgy_tensor_set_string(c->outputs[0].value, i, x[kept[i]].data, x[kept[i]].size,
+                                       err);
+            continue;
+        }
         str_clear(&z->room);
         append_cased(&z->room, x[kept[i]], z->change, z->unicode);
         st = z->room.failed ? rule_no_memory(c->node, err)
@@ -143,9 +186,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = write(c, &z, kept, count, err);
     mem_free(kept);
     if (z.unicode) freelocale(z.unicode);
-    strmap_deinit(&z.stopwords);
+    label_texts_deinit(&z.stopwords);
+    str_deinit(&z.lower);
     str_deinit(&z.room);
-    str_deinit(&z.key);
     return st;
 }
 

@@ -72,7 +72,11 @@ static bool next_field(pgy_string *part, pgy_string *rest, size_t done, const sp
     if (!rest->data) return false;
     *part = *rest;
     for (size_t i = 0; done < s->most && i + s->delimiter.size <= rest->size; i++) {
-        if (memcmp(rest->data + i, s->delimiter.data, s->delimiter.size) != 0) continue;
+        const char *at =
+            memchr(rest->data + i, s->delimiter.data[0], rest->size - s->delimiter.size + 1 - i);
+        if (!at) break;
+        i = (size_t)(at - rest->data);
+        if (memcmp(at, s->delimiter.data, s->delimiter.size) != 0) continue;
         part->size = i;
         rest->data += i + s->delimiter.size;
         rest->size -= i + s->delimiter.size;

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "ops/class_check.h"
-#include "ops/class_text_key.h"
+#include "ops/class_label.h"
 
 static const op_attr_def ATTRS[] = {
     {"max_gram_length", OP_ATTR_INT, true, NULL}, {"max_skip_count", OP_ATTR_INT, true, NULL},
@@ -53,25 +53,21 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
+typedef struct gram {
+    size_t at, size; /* among the tokens of the pool */
+} gram;
+
 typedef struct vectorizer {
     const op_node *node;
     const int64_t *indexes;
     size_t count; /* number of n-grams in the pool */
     const float *weights;
-    strmap pool; /* n-gram, as a key of class_text_key.h -> its index in `indexes` */
-    str key;
+    int64_t *pool, *x; /* tokens: integers, or numbers of texts */
+    gram *grams;
+    uint32_t *slots; /* hash table: n-gram + 1, or 0 */
+    size_t mask;
     bool once; /* counts are limited to 1 */
-    pgy_dtype held;
-    const void *elements;
 } vectorizer;
-
-static void add_pool_item(vectorizer *v, const op_attr *pool, size_t i)
-{
-    if (v->held == PGY_STRING)
-        text_key_string(&v->key, pool->strings[i].data, pool->strings[i].size);
-    else
-        text_key_int(&v->key, pool->ints[i]);
-}
 
 static pgy_status pool_error(const vectorizer *v, pgy_error *err)
 {
@@ -79,37 +75,88 @@ static pgy_status pool_error(const vectorizer *v, pgy_error *err)
                     "attributes pool, ngram_counts and ngram_indexes do not fit each other");
 }
 
-/* The n-grams of one length are consecutive; `next` is the entry of the first one. */
-static pgy_status add_grams(vectorizer *v, const op_attr *pool, size_t from, size_t to, size_t n,
-                            size_t *next, pgy_error *err)
+/* ---- Tokens --------------------------------------------------------------------------------- */
+
+/* The number of a text is the last place where the pool has it; -1: it has none. */
+static pgy_status number_texts(vectorizer *v, const op_eval *c, const op_attr *pool, pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    label_texts texts;
+    const bool fine = label_texts_read(&texts, pool, SIZE_MAX);
+    for (size_t i = 0; fine && i < pool->count; i++)
+        v->pool[i] =
+            (int64_t)label_texts_find(&texts, pool->strings[i].data, pool->strings[i].size) - 1;
+    for (size_t i = 0; fine && i < in_count(c, 0); i++)
+        v->x[i] = (int64_t)label_texts_find(&texts, x[i].data, x[i].size) - 1;
+    label_texts_deinit(&texts);
+    return fine ? PGY_OK : rule_no_memory(v->node, err);
+}
+
+static pgy_status read_tokens(vectorizer *v, const op_eval *c, const op_attr *pool, pgy_error *err)
+{
+    pgy_status st = workspace_alloc((void **)&v->pool, c, pool->count, sizeof *v->pool, err);
+    if (!st) st = workspace_alloc((void **)&v->x, c, in_count(c, 0), sizeof *v->x, err);
+    if (st) return st;
+    if (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING) return number_texts(v, c, pool, err);
+    for (size_t i = 0; i < pool->count; i++) v->pool[i] = pool->ints[i];
+    for (size_t i = 0; i < in_count(c, 0); i++) v->x[i] = in_i64(c, 0)[i];
+    return PGY_OK;
+}
+
+/* ---- The pool ------------------------------------------------------------------------------- */
+
+/* The place of an n-gram of tokens `step` apart, or the free one where it would be. */
+static size_t find_slot(const vectorizer *v, const int64_t *tokens, size_t size, size_t step)
+{
+    uint64_t hash = size;
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ (uint64_t)tokens[i * step]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 29;
+    }
+    size_t at = (size_t)hash & v->mask;
+    for (; v->slots[at]; at = (at + 1) & v->mask) {
+        const gram *g = &v->grams[v->slots[at] - 1];
+        size_t i = 0;
+        while (g->size == size && i < size && v->pool[g->at + i] == tokens[i * step]) i++;
+        if (g->size == size && i == size) break;
+    }
+    return at;
+}
+
+/* The n-grams of one length are consecutive; `next` is the entry of the first one. The last of
+ * equal n-grams counts. */
+static pgy_status add_grams(vectorizer *v, size_t from, size_t to, size_t n, size_t *next,
+                            pgy_error *err)
 {
     for (size_t at = from; at + n <= to; at += n, (*next)++) {
         if (*next >= v->count) return pool_error(v, err);
-        str_clear(&v->key);
-        for (size_t i = 0; i < n; i++) add_pool_item(v, pool, at + i);
-        if (v->key.failed ||
-            !strmap_put_n(&v->pool, str_text(&v->key), v->key.size, (void *)&v->indexes[*next]))
-            return rule_no_memory(v->node, err);
+        v->grams[*next] = (gram){at, n};
+        v->slots[find_slot(v, v->pool + at, n, 1)] = (uint32_t)*next + 1;
     }
     return (to - from) % n ? pool_error(v, err) : PGY_OK;
 }
 
-static pgy_status read_pool(vectorizer *v, pgy_error *err)
+static pgy_status read_pool(vectorizer *v, const op_eval *c, pgy_error *err)
 {
-    const op_attr *ints = op_attr_find(v->node, "pool_int64s");
-    const op_attr *texts = op_attr_find(v->node, "pool_strings");
-    const op_attr *pool = v->held == PGY_STRING ? texts : ints;
-    size_t lengths, next = 0;
+    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
+    const op_attr *pool =
+        op_attr_find(v->node, held == PGY_STRING ? "pool_strings" : "pool_int64s");
+    size_t lengths, next = 0, slots = 4;
     const int64_t *starts = op_attr_ints(v->node, "ngram_counts", &lengths);
-    if (!pool || (v->held != PGY_STRING && v->held != PGY_I64))
+    if (!pool || (held != PGY_STRING && held != PGY_I64))
         return op_error(v->node, err, PGY_E_TYPE,
                         "the pool does not hold elements of the input's type, %s",
-                        pgy_dtype_name(v->held));
-    pgy_status st = PGY_OK;
+                        pgy_dtype_name(held));
+    if (v->count >= UINT32_MAX) return pool_error(v, err);
+    while (slots < 2 * v->count) slots *= 2;
+    v->mask = slots - 1;
+    pgy_status st = workspace_alloc((void **)&v->grams, c, v->count, sizeof *v->grams, err);
+    if (!st) st = workspace_alloc((void **)&v->slots, c, slots, sizeof *v->slots, err);
+    if (!st) st = read_tokens(v, c, pool, err);
     for (size_t n = 0; !st && n < lengths; n++) {
         const int64_t from = starts[n], to = n + 1 < lengths ? starts[n + 1] : (int64_t)pool->count;
         if (from < 0 || to < from || (uint64_t)to > pool->count) return pool_error(v, err);
-        st = add_grams(v, pool, (size_t)from, (size_t)to, n + 1, &next, err);
+        st = add_grams(v, (size_t)from, (size_t)to, n + 1, &next, err);
     }
     return st;
 }
@@ -118,8 +165,6 @@ static pgy_status prepare(vectorizer *v, const op_eval *c, pgy_error *err)
 {
     size_t weight_count;
     v->node = c->node;
-    v->held = pgy_tensor_dtype(c->inputs[0].value);
-    v->elements = in_data(c, 0);
     v->indexes = op_attr_ints(c->node, "ngram_indexes", &v->count);
     const bool tf = op_attr_is(c->node, "mode", "TF", NULL);
     v->once = op_attr_is(c->node, "mode", "IDF", NULL);
@@ -131,20 +176,10 @@ static pgy_status prepare(vectorizer *v, const op_eval *c, pgy_error *err)
         return op_error(c->node, err, PGY_E_ARGUMENT, "there are %zu weights for %zu n-grams",
                         weight_count, v->count);
     if (tf) v->weights = NULL;
-    return read_pool(v, err);
+    return read_pool(v, c, err);
 }
 
-/* Entry of the n-gram of `n` elements from `at` on, `step` apart; false: the pool has none. */
-static bool find_gram(size_t *entry, vectorizer *v, size_t at, size_t n, size_t step)
-{
-    str_clear(&v->key);
-    for (size_t i = 0; i < n; i++, at += step) text_key_element(&v->key, v->held, v->elements, at);
-    const int64_t *found = strmap_get_n(&v->pool, str_text(&v->key), v->key.size);
-    if (found) *entry = (size_t)(found - v->indexes);
-    return found != NULL;
-}
-
-static void count_row(double *counts, vectorizer *v, size_t begin, size_t length)
+static void count_row(double *counts, const vectorizer *v, size_t begin, size_t length)
 {
     const int64_t least = op_attr_int(v->node, "min_gram_length", 1);
     const int64_t most = op_attr_int(v->node, "max_gram_length", 1);
@@ -153,8 +188,8 @@ static void count_row(double *counts, vectorizer *v, size_t begin, size_t length
         for (int64_t skip = 0; skip <= (n > 1 ? skips : 0) && (uint64_t)skip < length; skip++) {
             const size_t step = (size_t)skip + 1, reach = (size_t)(n - 1) * step;
             for (size_t at = 0; at + reach < length; at++) {
-                size_t entry;
-                if (find_gram(&entry, v, begin + at, (size_t)n, step)) counts[entry]++;
+                const size_t slot = find_slot(v, v->x + begin + at, (size_t)n, step);
+                if (v->slots[slot]) counts[v->slots[slot] - 1]++;
             }
         }
 }
@@ -179,11 +214,12 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                 count * (v.weights ? (double)v.weights[i] : 1);
         }
     }
-    if (v.key.failed) st = rule_no_memory(c->node, err);
 done:
     mem_free(counts);
-    strmap_deinit(&v.pool);
-    str_deinit(&v.key);
+    mem_free(v.pool);
+    mem_free(v.x);
+    mem_free(v.grams);
+    mem_free(v.slots);
     return st;
 }
 

@@ -176,6 +176,7 @@ void interpreter_destroy(interpreter *it)
     if (!it) return;
     interpret_forget_kernels(it);
     interpret_forget_maps(it);
+    interpret_forget_labels(it);
     arena_deinit(&it->spare);
     mem_free(it->memory);
     mem_free(it);

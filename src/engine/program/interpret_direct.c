@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that end classifiers, without their definitions: Gather of constant texts, which
- * lower_classic makes of text labels, and ZipMap. Texts and keys are shared, not copied. */
+/* Operators around classifiers, without their definitions: LabelEncoder of texts, Gather of constant
+ * texts, which lower_classic makes of text labels, and ZipMap. Texts and keys are shared, not copied. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -143,6 +143,7 @@ static pgy_status zip(bool *done, call *c, op_tensor *outputs, pgy_error *err)
 pgy_status interpret_try_direct(bool *done, call *c, op_tensor *outputs, pgy_error *err)
 {
     if (!c->node->input_count || c->node->output_count != 1 || !c->wanted[0]) return PGY_OK;
+    if (interpret_is_text_encoder(c)) return interpret_encode_texts(done, c, outputs, err);
     if (is_label_gather(c)) return gather_labels(done, c, outputs, err);
     return is_last_zip(c) ? zip(done, c, outputs, err) : PGY_OK;
 }

@@ -10,15 +10,17 @@
 #include "kernels/kernel.h"
 
 struct prepared;
+struct text_labels;
 struct zip_keys;
 
 struct interpreter {
     execute_operators operators;
     team *team;
-    strmap kept;           /* maps a key of node and shapes to the prepared kernel */
-    struct prepared *all;  /* list of all prepared kernels */
-    struct zip_keys *zips; /* list of the keys of ZipMaps */
-    void *memory;          /* workspace, then scratch of each thread */
+    strmap kept;                /* maps a key of node and shapes to the prepared kernel */
+    struct prepared *all;       /* list of all prepared kernels */
+    struct zip_keys *zips;      /* list of the keys of ZipMaps */
+    struct text_labels *labels; /* list of the keys of LabelEncoders */
+    void *memory;               /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
     const atomic_int *failed; /* not PGY_OK: the run must end; may be NULL */
@@ -72,6 +74,12 @@ bool interpret_is_constant(const pgy_value *v);
 pgy_status interpret_try_direct(bool *done, call *c, op_tensor *outputs,
                                 pgy_error *err) PGY_MUST_CHECK;
 void interpret_forget_maps(interpreter *it);
+
+/* ---- interpret_labels.c ---- */
+bool interpret_is_text_encoder(const call *c);
+pgy_status interpret_encode_texts(bool *done, call *c, op_tensor *outputs,
+                                  pgy_error *err) PGY_MUST_CHECK;
+void interpret_forget_labels(interpreter *it);
 
 /* ---- interpret_finder.c ---- */
 /* The finder of the node, unless an input is no tensor of numbers. */
