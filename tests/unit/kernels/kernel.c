@@ -123,6 +123,19 @@ static void test_kernel__all_state_what_they_touch(void **state)
     assert_true(count > 50);
 }
 
+static void test_kernel__all_refuse_parameters_of_another_size(void **state)
+{
+    (void)state;
+    static const _Alignas(64) unsigned char params[1];
+    const kernel *k;
+    for (size_t i = 0; (k = kernel_at(i)); i++)
+        for (size_t bytes = 0; bytes < 2; bytes++) {
+            kernel_extent e;
+            const kernel_claim claim = {.self = k, .params = params, .params_bytes = bytes};
+            if (kernel_extent_of(&e, k, &claim)) fail_msg("%s takes %zu bytes", k->name, bytes);
+        }
+}
+
 static void test_kernel__sizes_that_overflow_stay_too_much(void **state)
 {
     (void)state;
