@@ -129,18 +129,24 @@ static bool survey_node(survey *s, const pgy_node *n)
     return !s->blocked[n->index] || is_inside(s->g, n->outputs[0]);
 }
 
-/* *fits: all blocked images of the graph may become row-major, and there is one. */
-static pgy_status survey_graph(bool *fits, const pgy_graph *g, pgy_error *err)
+static bool has_nchwc(const pgy_graph *g)
 {
+    for (size_t i = 0; i < g->node_count; i++)
+        if (is_nchwc(g->nodes[i], NULL)) return true;
+    return false;
+}
+
+/* *fits: all blocked images of the graph may become row-major. Each node is looked at behind those
+ * that make its inputs. */
+static pgy_status survey_graph(bool *fits, pgy_graph *g, pgy_error *err)
+{
+    const pgy_status st = pgy_graph_sort(g, err);
+    if (st) return st;
     survey s = {.g = g, .blocked = mem_calloc(g->node_count + 1, sizeof(bool))};
-    bool any = false, all = true;
     if (!s.blocked) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; all && i < g->node_count; i++) {
-        any |= is_nchwc(g->nodes[i], NULL);
-        all = survey_node(&s, g->nodes[i]);
-    }
+    *fits = true;
+    for (size_t i = 0; *fits && i < g->node_count; i++) *fits = survey_node(&s, g->nodes[i]);
     mem_free(s.blocked);
-    *fits = any && all;
     return PGY_OK;
 }
 
@@ -281,6 +287,7 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
     static const pattern_rule RULES[] = {lower_conv,  lower_pool,   lower_upsample,
                                          lower_input, lower_output, NULL};
     bool fits = false;
+    if (!has_nchwc(g)) return PGY_OK;
     const pgy_status st = survey_graph(&fits, g, err);
     if (st || !fits) return st;
     return pattern_run(g, "lower_nchwc", RULES, changes, err);
