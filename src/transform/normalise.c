@@ -7,5 +7,6 @@
 
 pgy_status graph_normalise(pgy_graph *g, pgy_error *err)
 {
+    if (!pgy_graph_opset(g, "")) return opset_import_default(g, OPSET_NEWEST, err);
     return pgy_graph_convert_opset(g, OPSET_NEWEST, NULL, err);
 }

@@ -5,7 +5,8 @@
 
 #include "graph/graph.h"
 
-/* Converts to opset 28. PGY_E_UNSUPPORTED names a node that the newest opset cannot express; the
+/* Converts to opset 28, or imports it if the model has no operator of the default domain, since
+ * passes may add some. PGY_E_UNSUPPORTED names a node that the newest opset cannot express; the
  * graph is then as it was. */
 pgy_status graph_normalise(pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 

@@ -202,23 +202,32 @@ static int64_t ir_of(int64_t opset)
 static pgy_status import_version(pgy_graph *level, int64_t version, pgy_error *err)
 {
     graph_level *l = level_of(level);
-    pgy_onnx_opset **list = pgy_model_alloc(level->model, l->opset_count + 1, sizeof *list);
-    if (!list) return graph_no_memory(err);
-    for (size_t i = 0; i < l->opset_count; i++) {
-        list[i] = (pgy_onnx_opset *)l->opsets[i];
-        if (!domain_is_default(list[i]->domain)) continue;
-        pgy_onnx_opset *entry = pgy_model_alloc(level->model, 1, sizeof *entry);
-        if (!entry) return graph_no_memory(err);
-        *entry = *list[i];
-        entry->message.raw = (pgy_bytes){0};
-        entry->version = version;
-        list[i] = entry;
-    }
+    size_t count = l->opset_count, place = 0;
+    pgy_onnx_opset **list = pgy_model_alloc(level->model, count + 1, sizeof *list);
+    pgy_onnx_opset *entry = pgy_model_alloc(level->model, 1, sizeof *entry);
+    if (!list || !entry) return graph_no_memory(err);
+    for (size_t i = 0; i < count; i++) list[i] = (pgy_onnx_opset *)l->opsets[i];
+    while (place < count && !domain_is_default(list[place]->domain)) place++;
+    *entry = place < count ? *list[place] : (pgy_onnx_opset){.domain = ""};
+    entry->message.raw = (pgy_bytes){0};
+    entry->version = version;
+    list[place] = entry;
+    l->opset_count = place < count ? count : count + 1;
     l->opsets = list;
     l->default_opset = version;
     graph_mark_changed(level);
     for (size_t i = 0; i < level->node_count; i++) node_box_of(level->nodes[i])->prepared = false;
     return PGY_OK;
+}
+
+pgy_status opset_import_default(pgy_graph *g, int64_t version, pgy_error *err)
+{
+    const graph_state *s = state_of(g);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < s->level_count; i++)
+        if (!level_of(s->levels[i])->default_opset && !level_of(s->levels[i])->is_function)
+            st = import_version(s->levels[i], version, err);
+    return st;
 }
 
 static pgy_status convert_levels(conversion *c, pgy_graph *g, pgy_error *err)

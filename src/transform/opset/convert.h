@@ -20,6 +20,8 @@ typedef struct conversion {
     arena memory;
 } conversion;
 
+/* Lets levels that import no default domain import this version of it. */
+pgy_status opset_import_default(pgy_graph *g, int64_t version, pgy_error *err) PGY_MUST_CHECK;
 /* Did the operator change between opset step - 1 and opset step? */
 bool adapter_exists(const char *op_type, int64_t step);
 /* Rewrites r->node from opset step - 1 to opset step if `up`, else from step to step - 1. */
