@@ -40,6 +40,13 @@ static pgy_dtype output_type(const op_infer *c)
     return c->inputs[0].dtype == PGY_STRING ? PGY_I64 : PGY_STRING;
 }
 
+/* Tensors of keys and values may have any type in a file. */
+static bool is_supported(pgy_dtype dtype)
+{
+    const pgy_dtype held = op_storage(dtype);
+    return held == PGY_I64 || held == PGY_F64 || held == PGY_STRING;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const label_list keys = label_keys_of(c->node), values = label_values_of(c->node);
@@ -47,6 +54,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return op_error(c->node, err, PGY_E_ARGUMENT,
                         "there are %zu keys but %zu values; their numbers must be equal",
                         keys.count, values.count);
+    if (c->node->def->since > 1 && (!is_supported(keys.dtype) || !is_supported(values.dtype)))
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "keys of type %s and values of type %s must be numbers or texts",
+                        pgy_dtype_name(keys.dtype), pgy_dtype_name(values.dtype));
     op_set_output(c, 0, output_type(c), c->inputs[0].rank, c->inputs[0].dims);
     return PGY_OK;
 }
