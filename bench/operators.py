@@ -89,7 +89,7 @@ class Theirs:
 
 class Ours:
     def __init__(self, library, path, threads, feed, results):
-        self.library, self.error = library, ctypes.create_string_buffer(2048)
+        self.api, self.error = library, ctypes.create_string_buffer(2048)
         self.context, self.sized, self.kept = ctypes.c_void_p(), True, []
         model, engine = ctypes.c_void_p(), ctypes.c_void_p()
         options = ContextOptions(ctypes.sizeof(ContextOptions), threads, None, 0, None)
@@ -106,9 +106,9 @@ class Ours:
     def bind(self, results):
         """Outputs whose sizes depend on data get an allocator, which always returns the same memory."""
         size = ctypes.c_size_t()
-        self.library.pgy_context_infer_shapes(self.context, None, ctypes.c_size_t(0), ctypes.byref(size), None)
+        self.api.pgy_context_infer_shapes(self.context, None, ctypes.c_size_t(0), ctypes.byref(size), None)
         for name, x in results.items():
-            if not self.library.pgy_context_output_bytes(ctypes.byref(size), self.context, name.encode(), None):
+            if not self.api.pgy_context_output_bytes(ctypes.byref(size), self.context, name.encode(), None):
                 self.call("context_set_output", self.context, name.encode(), ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.nbytes))
                 continue
             self.sized = False
@@ -117,11 +117,11 @@ class Ours:
             self.call("context_set_output_allocator", self.context, name.encode(), ctypes.byref(allocator))
 
     def call(self, function, *arguments):
-        if getattr(self.library, "pgy_" + function)(*arguments, self.error):
+        if getattr(self.api, "pgy_" + function)(*arguments, self.error):
             raise RuntimeError(self.error.value.decode())
 
     def run(self):
-        if self.library.pgy_context_execute(self.context, self.error):
+        if self.api.pgy_context_execute(self.context, self.error):
             raise RuntimeError(self.error.value.decode())
 
 
@@ -134,8 +134,8 @@ class OursByValue(Ours):
 
     def begin(self, feed, results):
         self.sized, self.feed, self.made, self.results = False, ctypes.c_void_p(), ctypes.c_void_p(), results
-        self.library.pgy_tensor_map_find.restype = self.library.pgy_tensor_data.restype = ctypes.c_void_p
-        self.library.pgy_tensor_map_find.argtypes, self.library.pgy_tensor_data.argtypes = [ctypes.c_void_p, ctypes.c_char_p], [ctypes.c_void_p]
+        self.api.pgy_tensor_map_find.restype = self.api.pgy_tensor_data.restype = ctypes.c_void_p
+        self.api.pgy_tensor_map_find.argtypes, self.api.pgy_tensor_data.argtypes = [ctypes.c_void_p, ctypes.c_char_p], [ctypes.c_void_p]
         for m in (self.feed, self.made):
             self.call("tensor_map_create", ctypes.byref(m))
         for name, x in feed.items():
@@ -145,17 +145,17 @@ class OursByValue(Ours):
         t = ctypes.c_void_p()
         code = "iuf".index(x.dtype.kind) | x.dtype.itemsize << 11 | 1 << 16
         self.call("tensor_create", ctypes.byref(t), code, ctypes.c_size_t(x.ndim), (ctypes.c_int64 * x.ndim)(*x.shape))
-        ctypes.memmove(self.library.pgy_tensor_data(t), x.ctypes.data, x.nbytes)
+        ctypes.memmove(self.api.pgy_tensor_data(t), x.ctypes.data, x.nbytes)
         return t
 
     def run(self):
-        self.library.pgy_tensor_map_clear(self.made)
+        self.api.pgy_tensor_map_clear(self.made)
         self.call("context_run", self.context, self.feed, self.made)
 
     def take(self):
         """Copies the outputs of the last run."""
         for name, x in self.results.items():
-            data = self.library.pgy_tensor_data(self.library.pgy_tensor_map_find(self.made, name.encode()))
+            data = self.api.pgy_tensor_data(self.api.pgy_tensor_map_find(self.made, name.encode()))
             if x.dtype != object:
                 ctypes.memmove(x.ctypes.data, data, x.nbytes)
                 continue

@@ -55,3 +55,21 @@ int64_t integer_quantize(double x, int64_t zero, pgy_dtype dtype)
     if (!(v > least)) return (int64_t)least;
     return (int64_t)(v < most ? v : most);
 }
+
+pgy_status integer_add(op_eval *c, size_t y_scale, size_t r, pgy_error *err)
+{
+    const size_t count = out_count(c, 0), have = in_count(c, r);
+    for (size_t i = r + 1; i <= r + 4; i++)
+        if (in_count(c, i) != 1)
+            return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have one element", i);
+    const double scales[] = {in_f64(c, y_scale)[0], in_f64(c, r + 1)[0], in_f64(c, r + 3)[0]};
+    const int64_t zeros[] = {in_i64(c, y_scale + 1)[0], in_i64(c, r + 2)[0], in_i64(c, r + 4)[0]};
+    const int64_t *x = in_i64(c, r);
+    int64_t *y = out_i64(c, 0);
+    for (size_t i = 0; i < count; i++) {
+        const double sum =
+            (double)(y[i] - zeros[0]) * scales[0] + (double)(x[i % have] - zeros[1]) * scales[1];
+        y[i] = integer_quantize(sum / scales[2], zeros[2], c->outputs[0].dtype);
+    }
+    return PGY_OK;
+}

@@ -6,7 +6,7 @@
 #include "ops/class_integer.h"
 #include "ops/class_nhwc.h"
 
-enum { Y_SCALE = 6, Y_ZERO, CONV_INPUTS = 9, R = 9, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO };
+enum { Y_SCALE = 6, Y_ZERO, CONV_INPUTS = 9, R = 9 };
 
 static const op_attr_def ATTRS[] = {
     {"activation", OP_ATTR_STRING, false, NULL, "Relu"},
@@ -46,18 +46,7 @@ static pgy_status add(op_eval *c, pgy_error *err)
         return op_error(c->node, err, PGY_E_SHAPE,
                         "input %d (R) has %zu elements, but the convolution gives %zu", R,
                         in_count(c, R), out_count(c, 0));
-    for (size_t i = R_SCALE; i <= SUM_ZERO; i++)
-        if (in_count(c, i) != 1)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have one element", i);
-    const int64_t y_zero = in_i64(c, Y_ZERO)[0], r_zero = in_i64(c, R_ZERO)[0], *r = in_i64(c, R);
-    const double y_scale = in_f64(c, Y_SCALE)[0], r_scale = in_f64(c, R_SCALE)[0];
-    int64_t *y = out_i64(c, 0);
-    for (size_t i = 0; i < out_count(c, 0); i++) {
-        const double sum = (double)(y[i] - y_zero) * y_scale + (double)(r[i] - r_zero) * r_scale;
-        y[i] = integer_quantize(sum / in_f64(c, SUM_SCALE)[0], in_i64(c, SUM_ZERO)[0],
-                                c->outputs[0].dtype);
-    }
-    return PGY_OK;
+    return integer_add(c, Y_SCALE, R, err);
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)

@@ -5,7 +5,7 @@
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 
-enum { A, B = 3, Y_SCALE = 6, Y_ZERO, MATMUL_INPUTS, R = 8, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO };
+enum { A, B = 3, Y_SCALE = 6, Y_ZERO, MATMUL_INPUTS, R = 8 };
 
 static const op_attr_def ATTRS[] = {
     {"transB", OP_ATTR_INT, false, "0", NULL, "0..1"},
@@ -70,19 +70,7 @@ static pgy_status add(op_eval *c, pgy_error *err)
     if (have != count && !(rank && have == (size_t)out_shape(c, 0)[rank - 1]))
         return op_error(c->node, err, PGY_E_SHAPE,
                         "input %d (R) has %zu elements, but the product gives %zu", R, have, count);
-    for (size_t i = R_SCALE; i <= SUM_ZERO; i++)
-        if (in_count(c, i) != 1)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have one element", i);
-    const int64_t y_zero = in_i64(c, Y_ZERO)[0], r_zero = in_i64(c, R_ZERO)[0], *r = in_i64(c, R);
-    const double y_scale = in_f64(c, Y_SCALE)[0], r_scale = in_f64(c, R_SCALE)[0];
-    int64_t *y = out_i64(c, 0);
-    for (size_t i = 0; i < count; i++) {
-        const double sum =
-            (double)(y[i] - y_zero) * y_scale + (double)(r[i % have] - r_zero) * r_scale;
-        y[i] = integer_quantize(sum / in_f64(c, SUM_SCALE)[0], in_i64(c, SUM_ZERO)[0],
-                                c->outputs[0].dtype);
-    }
-    return PGY_OK;
+    return integer_add(c, Y_SCALE, R, err);
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)

@@ -8,7 +8,7 @@
 
 /* VECTOR: channels that a kernel reads and writes at once; LEAST: below, or without the vector, a
  * convolution may be one that no product of CUDA devices computes. */
-enum { A = 0, B = 3, SUM_SCALE = 6, SUM_ZERO, SUM_INPUTS, VECTOR = 16 };
+enum { A = 0, B = 3, SUM_SCALE = 6, SUM_ZERO, SUM_INPUTS, SUM_ADDED = 5, VECTOR = 16 };
 enum { W = 3, W_ZERO = 5, Y_SCALE = 6, Y_ZERO, BIAS, CONV_INPUTS, RANK = 4 };
 enum { FACTOR = 3, MATMUL_INPUTS = 8, COLUMNS = 8 }; /* COLUMNS: a multiple of which is written */
 static const char MATMUL[] = "pgy:QLinearMatMul";
@@ -75,6 +75,15 @@ static bool reads_same(pattern *p, const pgy_node *n, size_t operand, const pgy_
            is_same_integer(p, conv->inputs[Y_ZERO], n->inputs[operand + 2]);
 }
 
+/* The inputs that an operator of pgy gets with the sum n: its other operand with scale and zero
+ * point, and those of the result. */
+static void put_sum(pgy_value *to[SUM_ADDED], const pgy_node *n, size_t operand)
+{
+    for (size_t i = 0; i < 3; i++) to[i] = n->inputs[A + B - operand + i];
+    to[3] = n->inputs[SUM_SCALE];
+    to[4] = n->inputs[SUM_ZERO];
+}
+
 static bool add_to(pattern *p, pgy_node *n, size_t operand)
 {
     static const char *const KEPT[] = {"activation",   "auto_pad", "channels_last", "dilations",
@@ -86,20 +95,8 @@ static bool add_to(pattern *p, pgy_node *n, size_t operand)
     if (!pattern_same_shape(y, other) || pattern_dtype(other) != pattern_dtype(y) ||
         pattern_dtype(n->outputs[0]) != pattern_dtype(y))
         return false;
-    pgy_value *inputs[] = {NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           other,
-                           n->inputs[A + B - operand + 1],
-                           n->inputs[A + B - operand + 2],
-                           n->inputs[SUM_SCALE],
-                           n->inputs[SUM_ZERO]};
+    pgy_value *inputs[CONV_INPUTS + SUM_ADDED] = {NULL};
+    put_sum(inputs + CONV_INPUTS, n, operand);
     for (size_t i = 0; i < conv->input_count; i++) inputs[i] = conv->inputs[i];
     pgy_node *made = pattern_put(p, n, "pgy:QLinearConv", inputs, sizeof inputs / sizeof *inputs);
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, conv, KEPT[i]);
@@ -146,19 +143,8 @@ static bool add_row_to(pattern *p, pgy_node *n, size_t operand)
         pattern_dtype(other) != pattern_dtype(y) ||
         pattern_dtype(n->outputs[0]) != pattern_dtype(y))
         return false;
-    pgy_value *inputs[] = {NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           NULL,
-                           other,
-                           n->inputs[A + B - operand + 1],
-                           n->inputs[A + B - operand + 2],
-                           n->inputs[SUM_SCALE],
-                           n->inputs[SUM_ZERO]};
+    pgy_value *inputs[MATMUL_INPUTS + SUM_ADDED] = {NULL};
+    put_sum(inputs + MATMUL_INPUTS, n, operand);
     for (size_t i = 0; i < MATMUL_INPUTS; i++) inputs[i] = product->inputs[i];
     pgy_node *made = pattern_put(p, n, MATMUL, inputs, sizeof inputs / sizeof *inputs);
     pattern_copy(p, made, product, "transB");
