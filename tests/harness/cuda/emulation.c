@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all kernels compiled for the host share: the fibers that run the threads of a block. */
-#include "emulation.h"
-
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+
+#include "emulation.h" /* declares what these headers do when it is included alone */
 
 /* COLOUR: stacks that lie at the same place of their pages would share a few lines of the cache. */
 enum {

@@ -2,15 +2,35 @@
 /* Included before the source of a CUDA kernel, this makes a shared object whose kernels run on the
  * host: the threads of a block are fibers that switch at barriers and at exchanges within a warp.
  * So everything but tensor core instructions is tested without a GPU. Compiled as C by the stand-in
- * of the driver (libcuda.c). The functions are in emulation.c, because hundreds of kernels include
- * this file: each header and function here takes seconds of a test. */
+ * of the driver (libcuda.c). The functions are in emulation.c, and this file declares what kernels
+ * use of the C library itself: more than a thousand kernels include it, so each header and function
+ * here takes seconds of a test. */
 #ifndef HARNESS_CUDA_EMULATION_H
 #define HARNESS_CUDA_EMULATION_H
 
 #define EMULATED
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#ifndef __GLIBC__ /* in a kernel: emulation.c has included the library's headers */
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+typedef __SIZE_TYPE__ size_t;
+#define NULL ((void *)0)
+#define INFINITY __builtin_inff()
+float sinf(float), cosf(float), tanf(float), asinf(float), acosf(float), atanf(float);
+float sinhf(float), coshf(float), tanhf(float), asinhf(float), acoshf(float), atanhf(float);
+float expf(float), exp2f(float), expm1f(float), logf(float), log1pf(float), erff(float);
+float fabsf(float), floorf(float), ceilf(float), rintf(float), sqrtf(float), erfcf(float);
+float powf(float, float), fmodf(float, float), fminf(float, float), fmaxf(float, float);
+float fmaf(float, float, float);
+double exp2(double), log(double), log2(double), sqrt(double), erfc(double), tanh(double);
+double fabs(double), fma(double, double, double);
+#endif
 
 typedef struct emulated_fiber {
     void *context; /* its saved stack pointer, or ucontext_t */
