@@ -10,14 +10,37 @@
 
 #include "base/processors.h"
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
 static const char *const LEVEL_NAMES[] = {"portable", "avx2", "avx512"};
 enum { LEVEL_COUNT = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
+
+/* What POLYGRAPHY_CPU leaves. */
+typedef struct cpu_mask {
+    const char *name;
+    cpu_level level;
+    bool avx_vnni, tiles;
+} cpu_mask;
+static const cpu_mask MASKS[] = {
+    {"portable", CPU_PORTABLE, false, false},
+    {"avx2", CPU_AVX2, false, false},
+    {"avxvnni", CPU_AVX2, true, false},
+    {"avx512", CPU_AVX512, false, false},
+};
+
+static cpu_mask chosen_mask(void)
+{
+    const char *name = getenv("POLYGRAPHY_CPU");
+    for (size_t i = 0; name && i < sizeof MASKS / sizeof *MASKS; i++)
+        if (strcmp(name, MASKS[i].name) == 0) return MASKS[i];
+    return (cpu_mask){NULL, CPU_AVX512, true, true};
+}
 
 int64_t clock_ns(void)
 {
@@ -44,11 +67,8 @@ static cpu_level detect(void)
 
 static cpu_level masked_level(void)
 {
-    const char *mask = getenv("POLYGRAPHY_CPU");
-    cpu_level level = detect();
-    for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
-        if (strcmp(mask, LEVEL_NAMES[i]) == 0 && level > (cpu_level)i) level = (cpu_level)i;
-    return level;
+    const cpu_level level = detect(), most = chosen_mask().level;
+    return level < most ? level : most;
 }
 
 cpu_level cpu_features(void)
@@ -62,14 +82,34 @@ cpu_level cpu_features(void)
     return (cpu_level)level;
 }
 
-bool cpu_has_byte_sums(void)
-{
 #if defined(__x86_64__)
-    return cpu_features() >= CPU_AVX512 && __builtin_cpu_supports("avx512vnni");
-#else
-    return false;
-#endif
+static bool find_avx_vnni(void)
+{
+    const unsigned avx_vnni = 1u << 4; /* in EAX of leaf 7, subleaf 1 */
+    unsigned a, b, c, d;
+    return cpu_features() >= CPU_AVX2 && chosen_mask().avx_vnni &&
+           __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & avx_vnni);
 }
+
+bool cpu_has_byte_sums(cpu_level level)
+{
+    static atomic_int known = -1; /* two threads may both determine it, with the same result */
+    if (level >= CPU_AVX512)
+        return cpu_features() >= CPU_AVX512 && __builtin_cpu_supports("avx512vnni");
+    int found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (found < 0) {
+        found = find_avx_vnni();
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return level == CPU_AVX2 && found;
+}
+#else
+bool cpu_has_byte_sums(cpu_level level)
+{
+    (void)level;
+    return false;
+}
+#endif
 
 bool cpu_has_byte_permutes(void)
 {
@@ -87,11 +127,8 @@ static bool find_tiles(void)
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     const unsigned needed = 1u << 24 | 1u << 25; /* in EDX of leaf 7: AMX-TILE, AMX-INT8 */
     unsigned a, b, c, d;
-    const char *mask = getenv("POLYGRAPHY_CPU");
-    for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
-        if (strcmp(mask, LEVEL_NAMES[i]) == 0) return false;
-    return cpu_has_byte_sums() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           (d & needed) == needed &&
+    return chosen_mask().tiles && cpu_has_byte_sums(CPU_AVX512) &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & needed) == needed &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 #else

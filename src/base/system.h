@@ -10,13 +10,14 @@
 int64_t clock_ns(void); /* monotonic time */
 
 /* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 hides the higher levels,
- * and AMX. */
+ * AMX and AVX-VNNI; avxvnni is avx2 with AVX-VNNI. */
 typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
 cpu_level cpu_features(void);
 const char *cpu_level_name(cpu_level level);
-/* True if the processor has AVX-512 VNNI (sums of products of bytes). It is not a cpu_level,
- * because kernels pack weights and compute results the same without it. */
-bool cpu_has_byte_sums(void);
+/* True if the processor has sums of products of bytes in vectors of a level: AVX-VNNI for
+ * CPU_AVX2, AVX-512 VNNI for CPU_AVX512. They are no cpu_level, because kernels pack weights and
+ * compute results the same without them. */
+bool cpu_has_byte_sums(cpu_level level);
 /* The same for AVX-512 VBMI (permutations of bytes). */
 bool cpu_has_byte_permutes(void);
 /* The same for AMX-INT8 (products of tiles of bytes), if the kernel lets this process use it. */

@@ -269,7 +269,7 @@ VNNI_TARGET static void int_conv_depthwise_sum_vnni(const params *p, int32_t *su
 static row_function int_conv_depthwise_find_row(const params *p)
 {
 #if defined(__x86_64__)
-    if (p->c.level >= CPU_AVX512 && cpu_has_byte_sums() && fits_lanes(&p->c))
+    if (p->c.level >= CPU_AVX512 && cpu_has_byte_sums(CPU_AVX512) && fits_lanes(&p->c))
         return int_conv_depthwise_sum_vnni;
     if (p->c.level >= CPU_AVX2) return int_conv_depthwise_sum_avx2;
 #endif

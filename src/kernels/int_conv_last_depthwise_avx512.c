@@ -38,7 +38,7 @@ TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
 last_depthwise_functions last_depthwise_find(cpu_level level)
 {
 #if defined(__x86_64__)
-    if (level >= CPU_AVX512 && cpu_has_byte_sums())
+    if (level >= CPU_AVX512 && cpu_has_byte_sums(CPU_AVX512))
         return (last_depthwise_functions){last_depthwise_vnni, last_depthwise_vnni_pair};
     if (level >= CPU_AVX512)
         return (last_depthwise_functions){last_depthwise_avx512, last_depthwise_avx512_pair};

@@ -100,9 +100,10 @@ typedef struct int_tile {
     void (*dynamic_floats)(const int_dynamic *d, size_t rows, size_t n); /* n: whole vectors */
 } int_tile;
 
-extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;
+extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx_vnni, int_tile_avx512,
+    int_tile_vnni;
 
-/* The set for a level; the VNNI set if the processor has those instructions. */
+/* The set for a level; one with VNNI if the processor has those instructions. */
 const int_tile *int_tile_of(cpu_level level);
 /* The largest number of rows, at most `rows`, that has micro-kernels; *kind is its index in
  * `run`. */

@@ -82,8 +82,9 @@ const int_tile int_tile_portable = {
 const int_tile *int_tile_of(cpu_level level)
 {
 #if defined(__x86_64__)
-    if (level >= CPU_AVX512) return cpu_has_byte_sums() ? &int_tile_vnni : &int_tile_avx512;
-    if (level >= CPU_AVX2) return &int_tile_avx2;
+    if (level >= CPU_AVX512)
+        return cpu_has_byte_sums(CPU_AVX512) ? &int_tile_vnni : &int_tile_avx512;
+    if (level >= CPU_AVX2) return cpu_has_byte_sums(CPU_AVX2) ? &int_tile_avx_vnni : &int_tile_avx2;
 #endif
     (void)level;
     return &int_tile_portable;

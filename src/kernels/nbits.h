@@ -68,9 +68,9 @@ typedef struct nbits_tile {
 } nbits_tile;
 
 extern const nbits_tile nbits_portable, nbits_avx2, nbits_avx512;
-/* The same bits as nbits_avx512.bytes, with the instruction for sums of bytes. */
-extern const nbits_rows nbits_vnni;
-extern const nbits_function nbits_vnni_digits[NBITS_KINDS];
+/* The same bits as nbits_avx512 and nbits_avx2, with the instruction for sums of bytes. */
+extern const nbits_rows nbits_vnni, nbits_avx_vnni;
+extern const nbits_function nbits_vnni_digits[NBITS_KINDS], nbits_avx_vnni_digits[NBITS_KINDS];
 
 const nbits_tile *nbits_tile_of(cpu_level level);
 nbits_function nbits_bytes_of(cpu_level level, size_t kind, size_t rows);

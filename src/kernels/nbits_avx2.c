@@ -11,28 +11,13 @@
 #undef TARGET
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 
-#define NV 2
-#define BYTES __m256i
-#define WORDS __m256i
-#define LOAD_WORDS(p) _mm256_loadu_si256((const __m256i_u *)(p))
-#define AHEAD(p) _mm_prefetch((p) + NBITS_AHEAD, _MM_HINT_T0)
-#define SPREAD_INT(p) _mm256_set1_epi32(*(p))
-#define SPREAD_BYTES(p) _mm256_set1_epi32(*(const nbits_unaligned *)(p))
-#define FLOATS(v) _mm256_cvtepi32_ps(v)
-#define LOAD_SCALES(p, n, half) nbits_scales((p), n, half)
+#include "kernels/nbits_avx2.inc"
 
-typedef int32_t nbits_unaligned __attribute__((aligned(1), may_alias));
 typedef struct nbits_halves {
     __m256 low, high;
 } nbits_halves;
 #define TABLE nbits_halves
 #define LOAD_TABLE(p) ((nbits_halves){LOAD(p), LOAD((p) + 8)})
-
-TARGET static inline __m256 nbits_scales(const char *p, int n, bool half)
-{
-    if (half) return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)(p + 16 * n)));
-    return LOAD((const float *)(const void *)(p + 32 * n));
-}
 
 /* `code`: in the low bits, below other bits. `top`: its bit 3 as the sign. */
 TARGET static inline __m256 nbits_look_up(__m256i code, __m256i top, const nbits_halves *t)
@@ -68,18 +53,18 @@ TARGET static inline __m256i nbits_dot_high(__m256i sum, __m256i w, __m256i a)
 /* The lowest three bits of a shifted word hold part of the next code: only two bits count. */
 #define BITS 2
 #define PICK(w, i, table) _mm256_permutevar8x32_ps((table).low, _mm256_srli_epi32(w, 2 * (i)))
-#define PLANE(w, i) _mm256_and_si256(_mm256_srli_epi32(w, 2 * (i)), _mm256_set1_epi8(3))
+#define PLANE PLANE_2
 #include "kernels/nbits_set.inc"
 #define BITS 4
 #define PICK(w, i, table) \
     nbits_look_up(_mm256_srli_epi32(w, 4 * (i)), _mm256_slli_epi32(w, 28 - 4 * (i)), &(table))
-#define PLANE(w, i) _mm256_and_si256(_mm256_srli_epi32(w, 4 * (i)), _mm256_set1_epi8(15))
+#define PLANE PLANE_4
 #include "kernels/nbits_set.inc"
 #undef DOT
 #define DOT(sum, w, a) nbits_dot_high(sum, w, a)
 #define BITS 8
 #define PICK(w, i, table) ((void)(table), nbits_byte_at(w, i))
-#define PLANE(w, i) (w)
+#define PLANE PLANE_8
 #define NARROW_ROW(to, from, order) nbits_narrow_row(to, from, order)
 TARGET static inline void nbits_narrow_row(int8_t *to, const int32_t *from, const uint8_t *order)
 {

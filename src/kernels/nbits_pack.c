@@ -33,7 +33,7 @@ static bool wants_digits(const nbits_weights *w, cpu_level level, bool a_bytes)
     bool plain = !a_bytes;
     for (uint32_t i = 0; w->bits <= 4 && i < NBITS_CODES; i++)
         plain &= w->table[i] == (float)(i & ((1u << w->bits) - 1)) - middle;
-    return plain && (level >= CPU_AVX512 ? cpu_has_byte_sums() : level == CPU_AVX2 && w->bits <= 4);
+    return plain && (level >= CPU_AVX512 ? cpu_has_byte_sums(CPU_AVX512) : level == CPU_AVX2 && w->bits <= 4);
 }
 
 void nbits_matmul_start(nbits_matmul *p, const nbits_weights *w, cpu_level level, bool a_bytes)

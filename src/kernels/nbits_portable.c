@@ -77,7 +77,8 @@ const nbits_tile *nbits_tile_of(cpu_level level)
 nbits_function nbits_bytes_of(cpu_level level, size_t kind, size_t rows)
 {
 #if defined(__x86_64__)
-    if (level >= CPU_AVX512 && cpu_has_byte_sums()) return nbits_vnni[kind][rows];
+    if (level >= CPU_AVX512 && cpu_has_byte_sums(CPU_AVX512)) return nbits_vnni[kind][rows];
+    if (level == CPU_AVX2 && cpu_has_byte_sums(CPU_AVX2)) return nbits_avx_vnni[kind][rows];
 #endif
     return nbits_tile_of(level)->bytes[kind][rows];
 }
@@ -85,7 +86,8 @@ nbits_function nbits_bytes_of(cpu_level level, size_t kind, size_t rows)
 nbits_function nbits_digits_of(cpu_level level, size_t kind)
 {
 #if defined(__x86_64__)
-    if (level >= CPU_AVX512 && cpu_has_byte_sums()) return nbits_vnni_digits[kind];
+    if (level >= CPU_AVX512 && cpu_has_byte_sums(CPU_AVX512)) return nbits_vnni_digits[kind];
+    if (level == CPU_AVX2 && cpu_has_byte_sums(CPU_AVX2)) return nbits_avx_vnni_digits[kind];
 #endif
     return nbits_tile_of(level)->digits[kind];
 }

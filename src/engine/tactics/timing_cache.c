@@ -43,7 +43,7 @@ void timing_device(char *out, size_t size)
     for (size_t i = 0; i < length; i++)
         if (start[i] < ' ' || start[i] > '~' || start[i] == '#') length = i;
     snprintf(out, size, "%.*s, %s%s%s", length ? (int)length : 7, length ? start : "unknown",
-             cpu_level_name(cpu_features()), cpu_has_byte_sums() ? " vnni" : "",
+             cpu_level_name(cpu_features()), cpu_has_byte_sums(cpu_features()) ? " vnni" : "",
              cpu_has_tiles() ? " amx" : "");
 }
 

@@ -30,7 +30,8 @@ static size_t list_sets(const int_tile **sets)
 #if defined(__x86_64__)
     if (cpu_features() >= CPU_AVX2) sets[count++] = &int_tile_avx2;
     if (cpu_features() >= CPU_AVX512) sets[count++] = &int_tile_avx512;
-    if (cpu_has_byte_sums()) sets[count++] = &int_tile_vnni;
+    if (cpu_has_byte_sums(CPU_AVX2)) sets[count++] = &int_tile_avx_vnni;
+    if (cpu_has_byte_sums(CPU_AVX512)) sets[count++] = &int_tile_vnni;
 #endif
     return count;
 }
