@@ -166,7 +166,20 @@ static void last_depthwise_begin(const last_depthwise *p, const kernel_run *r)
     memset(offsets + filled, (int)(zero ^ (p->c.x_signed ? 0x80 : 0)), filled);
 }
 
-/* One position, for processors without AVX-512. */
+static last_depthwise_functions last_depthwise_find(cpu_level level, size_t channels)
+{
+    last_depthwise_functions none = {NULL, NULL, 0};
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512)
+        return cpu_has_byte_sums(CPU_AVX512) ? last_depthwise_vnni : last_depthwise_avx512;
+    if (level >= CPU_AVX2 && channels >= last_depthwise_avx2.least) return last_depthwise_avx2;
+#endif
+    (void)level;
+    (void)channels;
+    return none;
+}
+
+/* One position, where there are no functions for the processor. */
 static void last_depthwise_plain(const last_position *a, int32_t *sums)
 {
     const last_depthwise *p = a->p;
@@ -188,8 +201,8 @@ static void last_depthwise_plain(const last_position *a, int32_t *sums)
 
 static void last_depthwise_line(const last_depthwise *p, const kernel_run *r, size_t index)
 {
-    const last_depthwise_functions functions = last_depthwise_find((cpu_level)p->c.level);
     const size_t per_image = (size_t)(p->w.out[0] * p->w.out[1]), channels = p->c.groups;
+    const last_depthwise_functions functions = last_depthwise_find((cpu_level)p->c.level, channels);
     const char *packed = r->packed;
     const size_t rest = channels % LAST_DEPTHWISE_BLOCK;
     const bool pairs = functions.pair && rest && rest <= LAST_DEPTHWISE_BLOCK / 2;
@@ -245,7 +258,7 @@ static void int_conv_last_depthwise_run(const kernel_run *r)
     }
 const kernel KERNELS_int_conv_last_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 1),
-    ROW(avx2, CPU_AVX2, 4),
+    ROW(avx2, CPU_AVX2, 14),
     ROW(avx512, CPU_AVX512, 40),
     {0},
 };

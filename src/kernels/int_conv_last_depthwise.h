@@ -30,14 +30,15 @@ typedef struct last_position {
     size_t channels; /* the first ones, to be computed */
 } last_position;
 
-/* NULL: the processor lacks the instructions. */
 typedef struct last_depthwise_functions {
-    void (*run)(const last_position *a);
+    void (*run)(const last_position *a); /* NULL: there is none for the processor */
     /* The channels behind the last LAST_DEPTHWISE_BLOCK, at most half as many, of `a` and of a
      * second position with this list and output. */
     void (*pair)(const last_position *a, const uint8_t *const *list, uint8_t *y);
+    size_t least; /* the fewest channels that `run` can compute */
 } last_depthwise_functions;
 
-last_depthwise_functions last_depthwise_find(cpu_level level);
+extern const last_depthwise_functions last_depthwise_avx2, last_depthwise_avx512,
+    last_depthwise_vnni;
 
 #endif

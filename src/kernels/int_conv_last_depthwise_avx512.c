@@ -23,7 +23,7 @@ TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
 }
 
 #define DOT(sum, a, b) dot_16_bits(sum, a, b)
-#define RUN last_depthwise_avx512
+#define RUN run_avx512
 #include "kernels/int_conv_last_depthwise.inc"
 #undef DOT
 #undef RUN
@@ -31,18 +31,9 @@ TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, a, b)
-#define RUN last_depthwise_vnni
+#define RUN run_vnni
 #include "kernels/int_conv_last_depthwise.inc"
-#endif
 
-last_depthwise_functions last_depthwise_find(cpu_level level)
-{
-#if defined(__x86_64__)
-    if (level >= CPU_AVX512 && cpu_has_byte_sums(CPU_AVX512))
-        return (last_depthwise_functions){last_depthwise_vnni, last_depthwise_vnni_pair};
-    if (level >= CPU_AVX512)
-        return (last_depthwise_functions){last_depthwise_avx512, last_depthwise_avx512_pair};
+const last_depthwise_functions last_depthwise_avx512 = {.run = run_avx512, .pair = run_avx512_pair};
+const last_depthwise_functions last_depthwise_vnni = {.run = run_vnni, .pair = run_vnni_pair};
 #endif
-    (void)level;
-    return (last_depthwise_functions){NULL, NULL};
-}

@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <string.h>
 
 #define VEC __m256i
 #define LANES 8
@@ -57,7 +58,7 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 #define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
 #include "kernels/int_tile_small.inc"
 
-#include "kernels/int_finish.inc"
+#include "kernels/int_finish_avx2.inc"
 #include "kernels/int_floats.inc"
 
 const int_tile int_tile_avx2 = {

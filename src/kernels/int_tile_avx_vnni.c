@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <string.h>
 
 #define VEC __m256i
 #define LANES 8
@@ -35,7 +36,7 @@ typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
 #include "kernels/int_tile_small.inc"
 
-#include "kernels/int_finish.inc"
+#include "kernels/int_finish_avx2.inc"
 #include "kernels/int_floats.inc"
 
 const int_tile int_tile_avx_vnni = {
