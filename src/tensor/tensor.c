@@ -262,6 +262,11 @@ pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size
     return PGY_OK;
 }
 
+char *tensor_text_room(pgy_tensor *t, size_t size_bytes)
+{
+    return arena_alloc(&t->buf->text, size_bytes);
+}
+
 void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from)
 {
     if (t->buf->texts) return;

@@ -16,6 +16,9 @@ pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, con
 /* Keeps the texts of `from` while t lives, so that elements of t, a new tensor, may point to them.
  */
 void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from);
+/* Zeroed memory that lives as long as the elements of t, to which they may point; NULL: out of
+ * memory. One block for the texts of a tensor costs less than one for each. */
+char *tensor_text_room(pgy_tensor *t, size_t size_bytes);
 /* Copies into newly allocated memory; large copies use several threads. */
 void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
 /* Like tensor_copy_bytes, but from an offset in an open file, which must have that many bytes. */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/class_text.h"
+
+#include "base/alloc.h"
+#include "tensor/tensor.h"
+
+bool text_list_grow(text_list *l)
+{
+    const size_t room = l->capacity ? 2 * l->capacity : 64;
+    span *more =
+        room <= SIZE_MAX / sizeof *more ? mem_realloc(l->items, room * sizeof *more) : NULL;
+    if (!more) return false;
+    l->items = more;
+    l->capacity = room;
+    return true;
+}
+
+void text_list_deinit(text_list *l)
+{
+    mem_free(l->items);
+}
+
+pgy_status text_room(char **out, const op_eval *c, size_t output, size_t bytes, pgy_error *err)
+{
+    *out = tensor_text_room(c->outputs[output].value, bytes);
+    if (*out) return PGY_OK;
+    return op_error(c->node, err, PGY_E_MEMORY, "out of memory for %zu bytes of texts", bytes);
+}
