@@ -47,6 +47,7 @@ static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
     /* Within a node floats keep their storage types, as in a reference step of a program. */
     for (size_t i = 0; i < node->input_count; i++)
         host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
+    host.kept = interpret_kept(c);
     if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
     for (size_t i = 0; i < node->input_count; i++) op_tensor_release(&in[i]);
     for (size_t i = 0; !st && i < node->output_count; i++) st = round_output(&outputs[i], err);
@@ -177,6 +178,7 @@ void interpreter_destroy(interpreter *it)
     interpret_forget_kernels(it);
     interpret_forget_maps(it);
     interpret_forget_labels(it);
+    interpret_forget_kept(it);
     arena_deinit(&it->spare);
     mem_free(it->memory);
     mem_free(it);
