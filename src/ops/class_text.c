@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of lists and of the texts of outputs. */
 #include "ops/class_text.h"
 
 #include "base/alloc.h"
