@@ -35,6 +35,11 @@ static inline bool text_count(size_t *bytes, size_t size)
 pgy_status text_room(char **out, const op_eval *c, size_t output, size_t bytes,
                      pgy_error *err) PGY_MUST_CHECK;
 
+/* Gives an output texts that lie in `made` one after the other, each with a terminator; the sizes
+ * of the elements are set already. */
+pgy_status text_take(const op_eval *c, size_t output, const str *made,
+                     pgy_error *err) PGY_MUST_CHECK;
+
 /* Copies few bytes without a call: both ends of the text, which may overlap. */
 static inline char *text_copy(char *to, const char *from, size_t size)
 {

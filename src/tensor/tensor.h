@@ -13,6 +13,8 @@ pgy_status view_need_host(const pgy_view *v, pgy_error *err) PGY_MUST_CHECK;
 /* Like pgy_tensor_create, but numeric contents stay undefined. */
 pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                              pgy_error *err) PGY_MUST_CHECK;
+/* Copies the texts that elements of t, which other tensors own, point to. */
+pgy_status tensor_own_texts(pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* Keeps the texts of `from` while t lives, so that elements of t, a new tensor, may point to them.
  */
 void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from);
