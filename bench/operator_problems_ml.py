@@ -87,6 +87,9 @@ graph("SplitToSequence, SequenceAt: 1 of 8 of 8x64x256", [node("SplitToSequence"
 graph("SplitToSequence, SequenceAt: two of 16 columns", [node("SplitToSequence", ["x", "n"], ["s"], axis=1), node("SequenceAt", ["s", "i"], ["a"]), node("SequenceAt", ["s", "j"], ["b"]),
                                                         node("Add", ["a", "b"], ["y"])],
       {"x": normal(64, 32), "n": const([16, 16]), "i": const(0), "j": const(1)}, ["y"])
+graph("SequenceConstruct, ConcatFromSequence: two of 64x256", [node("SequenceConstruct", ["x", "y"], ["s"]), node("ConcatFromSequence", ["s"], ["z"], axis=0, new_axis=0)],
+      {"x": normal(64, 256), "y": normal(64, 256)}, ["z"])
+graph("Relu, Reshape: 1x64x112x112", [node("Relu", ["x"], ["r"]), node("Reshape", ["r", "s"], ["y"])], {"x": normal(1, 64, 112, 112), "s": const([1, 64, -1])}, ["y"])
 
 # ---- Others of com.microsoft ----
 q8 = {n: const(ints(0, 256, *s, dtype=np.uint8)) for n, s in (("w", (30522, 768)), ("p", (512, 768)), ("t", (2, 768)), ("g", (768,)), ("b", (768,)))}

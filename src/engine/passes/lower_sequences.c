@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SequenceAt of the pieces of SplitToSequence, as exported splits of tensors are, so no sequence is
  * made: at a constant position a Slice of the tensor, at another one a Gather if all pieces have
- * the same length. */
+ * the same length. Tensors that SequenceConstruct lists are read and concatenated without it. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
+
+/* ---- Pieces of a tensor --------------------------------------------------------------------- */
 
 /* The part [from, to) of an axis. */
 typedef struct piece {
@@ -151,12 +153,60 @@ static bool lower_at_data(pattern *p, pgy_node *n)
     return gather != NULL;
 }
 
+/* ---- Listed tensors ------------------------------------------------------------------------- */
+
+static bool lower_at_listed(pattern *p, pgy_node *n)
+{
+    const int64_t *at;
+    size_t count;
+    if (!pattern_is(n, "SequenceAt") || n->input_count != 2) return false;
+    const pgy_node *list = pattern_from(n->inputs[0], "SequenceConstruct");
+    if (!list || !pattern_ints(p, n->inputs[1], &at, &count) || count != 1) return false;
+    const int64_t items = (int64_t)list->input_count, place = *at < 0 ? *at + items : *at;
+    if (place < 0 || place >= items || !list->inputs[place]) return false;
+    return pattern_put(p, n, "Identity", &list->inputs[place], 1);
+}
+
+/* The items with another axis of size 1. False: a failure. */
+static bool stack(pgy_value **items, pattern *p, pgy_node *n, size_t count, int64_t axis)
+{
+    pgy_value *axes = pattern_list(p, n, NULL, &axis, 1);
+    for (size_t i = 0; axes && i < count; i++) {
+        pgy_value *const inputs[] = {items[i], axes};
+        items[i] = pattern_make(p, n, NULL, "Unsqueeze", inputs, 2);
+        if (!items[i]) return false;
+    }
+    return axes != NULL;
+}
+
+static bool lower_concat(pattern *p, pgy_node *n)
+{
+    enum { MAX_ITEMS = 255 };
+    pgy_value *items[MAX_ITEMS];
+    if (!pattern_is(n, "ConcatFromSequence") || !n->input_count) return false;
+    const pgy_node *list = pattern_from(n->inputs[0], "SequenceConstruct");
+    const size_t count = list ? list->input_count : 0;
+    if (!count || count > MAX_ITEMS) return false;
+    for (size_t i = 0; i < count; i++) {
+        items[i] = list->inputs[i];
+        if (!items[i] || pattern_rank(items[i]) < 0) return false;
+    }
+    const int64_t axis = pattern_int(n, "axis", 0);
+    if (pattern_int(n, "new_axis", 0) && !stack(items, p, n, count, axis)) return false;
+    pgy_node *concat = pattern_put(p, n, "Concat", items, count);
+    if (concat) pattern_set_int(p, concat, "axis", axis);
+    return concat != NULL;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_at, lower_at_data, NULL};
+    static const pattern_rule RULES[] = {lower_at, lower_at_data, lower_at_listed, lower_concat,
+                                         NULL};
     return pattern_run(g, "lower_sequences", RULES, changes, err);
 }
 
-const pass PASS_lower_sequences = {.name = "lower_sequences",
-                                   .summary = "SequenceAt of SplitToSequence as Slice or Gather",
-                                   .run = run};
+const pass PASS_lower_sequences = {
+    .name = "lower_sequences",
+    .summary =
+        "SequenceAt of SplitToSequence as Slice or Gather, SequenceConstruct without a sequence",
+    .run = run};

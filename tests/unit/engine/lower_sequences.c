@@ -117,6 +117,52 @@ static void test_lower_sequences__unequal_pieces_at_any_position_stay(void **sta
     expect_y(&b, "ReduceMax Cast Mod SplitToSequence SequenceAt");
 }
 
+/* Item `at` of three tensors, and all of them along an axis. */
+static void test_lower_sequences__listed_tensors(void **state)
+{
+    (void)state;
+    static const char *const NODES[] = {"Relu", "Neg", "Identity"};
+    for (int64_t at = -3; at < 3; at++) {
+        model_builder b = start("2, 3");
+        ints(&b, "at", "", &at);
+        builder_node(&b, "Relu", "x", "r");
+        builder_node(&b, "Neg", "x", "m");
+        builder_node(&b, "SequenceConstruct", "r m x", "s");
+        builder_node(&b, "SequenceAt", "s at", "y");
+        expect_y(&b, NODES[(at + 3) % 3]);
+    }
+    for (int64_t axis = -3; axis < 3; axis++) {
+        const bool stacked = axis == -3 || axis == 2;
+        model_builder b = start("2, 3");
+        builder_node(&b, "Relu", "x", "r");
+        builder_node(&b, "SequenceConstruct", "x r", "s");
+        pgy_onnx_node *n = builder_node(&b, "ConcatFromSequence", "s", "y");
+        builder_attr_int(&b, n, "axis", axis);
+        builder_attr_int(&b, n, "new_axis", stacked);
+        expect_y(&b, stacked ? NULL : "Relu Concat");
+    }
+}
+
+/* A position that is out of range stays, and its error. */
+static void test_lower_sequences__no_such_item_stays(void **state)
+{
+    (void)state;
+    static const int64_t THIRD = 2;
+    model_builder b = start("2, 3");
+    ints(&b, "at", "", &THIRD);
+    builder_node(&b, "SequenceConstruct", "x x", "s");
+    builder_node(&b, "SequenceAt", "s at", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    pgy_graph *g = NULL;
+    size_t changes = 0;
+    assert_int_equal(pgy_graph_import(&g, model, NULL), PGY_OK);
+    assert_int_equal(PASS_lower_sequences.run(g, &changes, NULL), PGY_OK);
+    assert_int_equal(changes, 0);
+    pgy_graph_destroy(g);
+    pgy_model_destroy(model);
+}
+
 static void test_lower_sequences__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_lower_sequences)) skip();
@@ -125,5 +171,6 @@ static void test_lower_sequences__refused_allocations_are_reported(void **state)
     test_lower_sequences__single_rows(state);
     test_lower_sequences__single_rows_at_any_position(state);
     test_lower_sequences__equal_pieces_at_any_position(state);
+    test_lower_sequences__listed_tensors(state);
     refuse_allocations_of(NULL);
 }
