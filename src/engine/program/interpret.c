@@ -13,6 +13,24 @@
 
 /* ---- Nodes without a kernel ----------------------------------------------------------------- */
 
+/* Does the input become an item of a sequence? */
+static bool becomes_item(const call *c, size_t i)
+{
+    return node_is(c->n, "SequenceConstruct") || (i == 1 && node_is(c->n, "SequenceInsert"));
+}
+
+/* A sequence may outlive the memory of values that a loop collects, and that of the caller. */
+static pgy_status own_item(op_tensor *t, pgy_error *err)
+{
+    pgy_tensor *own = NULL;
+    if (!tensor_is_borrowed(t->value)) return PGY_OK;
+    const pgy_status st = pgy_tensor_copy(&own, pgy_tensor_view(t->value), err);
+    if (st) return st;
+    pgy_tensor_release(t->value);
+    t->value = own;
+    return PGY_OK;
+}
+
 static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
 {
     const op_tensor *t = &c->inputs[i];
@@ -27,8 +45,9 @@ static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
     pgy_status st = interpret_align(&aligned, err);
     if (!st) st = op_to_storage(&made.value, aligned, err);
     pgy_tensor_release(aligned);
-    if (!st) *out = made;
-    return st;
+    if (st) return st;
+    *out = made;
+    return becomes_item(c, i) ? own_item(out, err) : PGY_OK;
 }
 
 static pgy_status round_output(op_tensor *t, pgy_error *err)
