@@ -61,6 +61,16 @@ problem("TfIdfVectorizer: 32x20 words", "TfIdfVectorizer", {"x": texts(32, 20)},
 problem("TfIdfVectorizer: 1x30 words", "TfIdfVectorizer", {"x": texts(1, 30)}, mode="TFIDF", min_gram_length=1, max_gram_length=1, max_skip_count=0, ngram_counts=[0],
         ngram_indexes=list(range(1000)), weights=[float(v) for v in uniform(0, 1, 1000)], pool_strings=WORDS)
 problem("MurmurHash3: 1000 words", "MurmurHash3", {"x": texts(1000)}, **CONTRIB)
+problem("Gather: 1000 of 1000 words", "Gather", {"x": texts(1000), "i": ints(0, 1000, 1000)})
+problem("Concat: 500 and 500 words", "Concat", {"x": texts(500), "y": texts(500)}, axis=0)
+problem("Transpose: 50x20 words", "Transpose", {"x": texts(50, 20)}, perm=[1, 0])
+problem("Where: 1000 words", "Where", {"c": ints(0, 2, 1000).astype(bool), "x": texts(1000), "y": texts(1000)})
+problem("Equal: 1000 words", "Equal", {"x": texts(1000, of=WORDS[:3]), "y": texts(1000, of=WORDS[:3])})
+problem("Unique: 1000 of 100 words", "Unique", {"x": texts(1000, of=WORDS[:100])}, 4)
+problem("Cast: 1000 int64 to texts", "Cast", {"x": ints(0, 10**5, 1000)}, to=8)
+problem("Cast: 1000 floats to texts", "Cast", {"x": normal(1000)}, to=8)
+problem("Cast: 1000 texts to int64", "Cast", {"x": texts(1000, of=[str(i) for i in range(1000)])}, to=7)
+problem("Cast: 1000 texts to float", "Cast", {"x": texts(1000, of=[str(i / 8) for i in range(1000)])}, to=1)
 
 # ---- Random numbers ----
 problem("RandomNormal: 1x4x64x64", "RandomNormal", {}, shape=[1, 4, 64, 64])
@@ -77,6 +87,9 @@ graph("SplitToSequence, SequenceAt: 1 of 8 of 8x64x256", [node("SplitToSequence"
 graph("SplitToSequence, SequenceAt: two of 16 columns", [node("SplitToSequence", ["x", "n"], ["s"], axis=1), node("SequenceAt", ["s", "i"], ["a"]), node("SequenceAt", ["s", "j"], ["b"]),
                                                         node("Add", ["a", "b"], ["y"])],
       {"x": normal(64, 32), "n": const([16, 16]), "i": const(0), "j": const(1)}, ["y"])
+graph("SequenceConstruct, ConcatFromSequence: two of 64x256", [node("SequenceConstruct", ["x", "y"], ["s"]), node("ConcatFromSequence", ["s"], ["z"], axis=0, new_axis=0)],
+      {"x": normal(64, 256), "y": normal(64, 256)}, ["z"])
+graph("Relu, Reshape: 1x64x112x112", [node("Relu", ["x"], ["r"]), node("Reshape", ["r", "s"], ["y"])], {"x": normal(1, 64, 112, 112), "s": const([1, 64, -1])}, ["y"])
 
 # ---- Others of com.microsoft ----
 q8 = {n: const(ints(0, 256, *s, dtype=np.uint8)) for n, s in (("w", (30522, 768)), ("p", (512, 768)), ("t", (2, 768)), ("g", (768,)), ("b", (768,)))}

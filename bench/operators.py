@@ -143,7 +143,7 @@ class OursByValue(Ours):
 
     def tensor(self, x):
         t = ctypes.c_void_p()
-        code = "iuf".index(x.dtype.kind) | x.dtype.itemsize << 11 | 1 << 16
+        code = "iuf...b".index(x.dtype.kind) | x.dtype.itemsize << 11 | 1 << 16
         self.call("tensor_create", ctypes.byref(t), code, ctypes.c_size_t(x.ndim), (ctypes.c_int64 * x.ndim)(*x.shape))
         ctypes.memmove(self.api.pgy_tensor_data(t), x.ctypes.data, x.nbytes)
         return t

@@ -63,32 +63,30 @@ static bool is_listed(int code, const int64_t *codes, size_t count)
 }
 
 /* "$" also matches in front of the newline that ends the text, as in Python. */
-static pgy_status search(bool *found, const regex *r, span text, pgy_error *err)
+static bool search(regex *r, span text)
 {
-    const pgy_status st = regex_matches(found, r, text, err);
-    if (st || *found || !text.size || text.data[text.size - 1] != '\n') return st;
-    return regex_matches(found, r, (span){text.data, text.size - 1}, err);
+    const bool ends_line = text.size && text.data[text.size - 1] == '\n';
+    return regex_matches(r, text) ||
+           (ends_line && regex_matches(r, (span){text.data, text.size - 1}));
 }
 
-static pgy_status match_any(bool *found, const debug_check *c, const command_result *r,
-                            pgy_error *err)
+static bool match_any(const debug_check *c, const command_result *r)
 {
     const span texts[] = {{str_text(&r->out), r->out.size}, {str_text(&r->err), r->err.size}};
-    pgy_status st = PGY_OK;
-    *found = false;
-    for (size_t i = 0; i < 2 * c->options.fail_pattern_count && !st && !*found; i++)
-        st = search(found, c->patterns[i / 2], texts[i % 2], err);
-    return st;
+    bool found = false;
+    for (size_t i = 0; i < 2 * c->options.fail_pattern_count && !found; i++)
+        found = search(c->patterns[i / 2], texts[i % 2]);
+    return found;
 }
 
 static pgy_status judge_result(bool *passed, const debug_check *c, const command_result *r,
                                pgy_error *err)
 {
     const pgy_debug_check *o = &c->options;
-    bool matched = false;
     *passed = true;
     if (is_listed(r->code, o->pass_codes, o->pass_code_count)) return PGY_OK;
-    const pgy_status st = match_any(&matched, c, r, err);
+    const bool matched = match_any(c, r);
+    const pgy_status st = cancel_check(err);
     if (st) return st;
     if (o->fail_code_count)
         *passed = !is_listed(r->code, o->fail_codes, o->fail_code_count) ||

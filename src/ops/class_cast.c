@@ -7,13 +7,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/system.h"
+#include "ops/class_text.h"
 #include "ops/class_unary.h"
 #include "tensor/convert.h"
 
@@ -96,7 +97,8 @@ pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err)
     (void)err;
     op_set_like(c, 0, 0);
     c->outputs[0].dtype = to;
-    if (pgy_dtype_is_float(c->inputs[0].dtype) || !rule_values(c, 0, &values, &count))
+    if (pgy_dtype_is_float(c->inputs[0].dtype) || !(to == PGY_BOOL || pgy_dtype_is_integer(to)) ||
+        !rule_values(c, 0, &values, &count))
         return PGY_OK;
     if (to != PGY_BOOL) {
         rule_set_elements(c, 0, values, count);
@@ -173,37 +175,113 @@ static void round_to_target(op_eval *c, pgy_tensor *y, pgy_dtype to)
 
 /* ---- Strings --------------------------------------------------------------------------------- */
 
-static size_t print_number(char *out, size_t size, const op_tensor *x, size_t i)
+static void append_float(str *out, double v, int digits)
 {
-    const void *data = pgy_tensor_data(x->value);
-    switch (pgy_tensor_dtype(x->value)) {
-    case PGY_F64: {
-        const double v = ((const double *)data)[i];
-        if (isnan(v)) return (size_t)snprintf(out, size, "NaN");
-        if (isinf(v)) return (size_t)snprintf(out, size, v < 0 ? "-INF" : "INF");
-        return (size_t)snprintf(out, size, "%.*g", x->dtype == PGY_F64 ? 17 : 8, v);
+    char text[64];
+    if (isnan(v))
+        str_append(out, "NaN");
+    else if (isinf(v))
+        str_append(out, v < 0 ? "-INF" : "INF");
+    else
+        str_append_n(out, text, (size_t)snprintf(text, sizeof text, "%.*g", digits, v));
+}
+
+static pgy_status floats_to_strings(const op_eval *c, pgy_tensor *y, pgy_error *err)
+{
+    const double *x = pgy_tensor_data(c->inputs[0].value);
+    pgy_string *items = pgy_tensor_data(y);
+    str made = {0};
+    for (size_t i = 0; i < pgy_tensor_count(y) && !cancel_requested(); i++) {
+        const size_t before = made.size;
+        append_float(&made, x[i], c->inputs[0].dtype == PGY_F64 ? 17 : 8);
+        items[i].size = made.size - before;
+        str_append_char(&made, '\0');
     }
-    case PGY_U64: return (size_t)snprintf(out, size, "%" PRIu64, ((const uint64_t *)data)[i]);
-    case PGY_BOOL: return (size_t)snprintf(out, size, "%d", ((const uint8_t *)data)[i] != 0);
-    default: return (size_t)snprintf(out, size, "%" PRId64, ((const int64_t *)data)[i]);
+    pgy_status st = cancel_check(err);
+    if (!st) st = text_take(c, 0, &made, err);
+    str_deinit(&made);
+    return st;
+}
+
+/* The absolute value of an integer; *negative: it has a sign. */
+static inline uint64_t natural_at(bool *negative, pgy_dtype storage, const void *data, size_t i)
+{
+    *negative = false;
+    if (storage == PGY_U64) return ((const uint64_t *)data)[i];
+    if (storage == PGY_BOOL) return ((const uint8_t *)data)[i] != 0;
+    const int64_t v = ((const int64_t *)data)[i];
+    *negative = v < 0;
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+static size_t count_digits(uint64_t v)
+{
+    size_t count = 1;
+    for (; v > 9999; v /= 10000) count += 4;
+    return count + (v > 9) + (v > 99) + (v > 999);
+}
+
+static pgy_status integers_to_strings(const op_eval *c, pgy_tensor *y, pgy_error *err)
+{
+    const pgy_dtype storage = pgy_tensor_dtype(c->inputs[0].value);
+    const void *x = pgy_tensor_data(c->inputs[0].value);
+    const size_t count = pgy_tensor_count(y);
+    pgy_string *items = pgy_tensor_data(y);
+    size_t bytes = 0; /* at most 21 for each element of 16 bytes */
+    bool negative;
+    char *at = NULL;
+    for (size_t i = 0; i < count; bytes += items[i++].size + 1) {
+        const uint64_t v = natural_at(&negative, storage, x, i);
+        items[i].size = count_digits(v) + negative;
     }
+    const pgy_status st = text_room(&at, c, 0, bytes, err);
+    for (size_t i = 0; !st && i < count; at += items[i++].size + 1) {
+        uint64_t v = natural_at(&negative, storage, x, i);
+        char *digit = at + items[i].size;
+        do *--digit = (char)('0' + v % 10);
+        while (v /= 10);
+        if (negative) *at = '-';
+        items[i].data = at;
+    }
+    return st;
 }
 
 static pgy_status to_strings(const op_eval *c, pgy_tensor *y, pgy_error *err)
 {
-    char text[64];
-    for (size_t i = 0; i < pgy_tensor_count(y); i++) {
-        const size_t size = print_number(text, sizeof text, &c->inputs[0], i);
-        pgy_status st = pgy_tensor_set_string(y, i, text, size, err);
-        if (st) return st;
-    }
-    return PGY_OK;
+    return pgy_tensor_dtype(c->inputs[0].value) == PGY_F64 ? floats_to_strings(c, y, err)
+                                                           : integers_to_strings(c, y, err);
 }
 
 static bool ends(const char *text, const char *end)
 {
     while (isspace((unsigned char)*end)) end++;
     return end != text && !*end;
+}
+
+/* Reads an integer of at most 15 digits, which float64 holds exactly. False: it is another number.
+ */
+static bool read_integer(int64_t *out, pgy_string s)
+{
+    const bool negative = s.size && *s.data == '-';
+    int64_t v = 0;
+    if (s.size <= negative || s.size - negative > 15) return false;
+    for (size_t i = negative; i < s.size; i++) {
+        if (s.data[i] < '0' || s.data[i] > '9') return false;
+        v = v * 10 + (s.data[i] - '0');
+    }
+    *out = negative ? -v : v;
+    return v || !negative; /* float64 has a negative zero */
+}
+
+static bool put_integer(int64_t v, pgy_dtype storage, void *data, size_t i)
+{
+    switch (storage) {
+    case PGY_F64: ((double *)data)[i] = (double)v; return true;
+    case PGY_BOOL: ((uint8_t *)data)[i] = v != 0; return true;
+    case PGY_I64: ((int64_t *)data)[i] = v; return true;
+    case PGY_U64: ((uint64_t *)data)[i] = (uint64_t)v; return true;
+    default: return false;
+    }
 }
 
 static bool parse_number(const char *text, pgy_dtype storage, void *data, size_t i)
@@ -234,6 +312,10 @@ static pgy_status from_strings(const op_eval *c, pgy_tensor *y, const pgy_tensor
     const pgy_string *items = pgy_tensor_data(x);
     for (size_t i = 0; i < pgy_tensor_count(x); i++) {
         char text[128];
+        int64_t whole;
+        if (read_integer(&whole, items[i]) &&
+            put_integer(whole, pgy_tensor_dtype(y), pgy_tensor_data(y), i))
+            continue;
         const size_t size = items[i].size < sizeof text - 1 ? items[i].size : sizeof text - 1;
         if (size) memcpy(text, items[i].data, size);
         text[size] = 0;

@@ -7,21 +7,16 @@
 
 #include "base/str.h"
 
+/* It learns while it reads (class_regex_dfa.h), so it is for one thread at a time. */
 typedef struct regex regex;
 /* PGY_E_ARGUMENT naming the place in the pattern; PGY_E_UNSUPPORTED for Unicode classes (\pL). */
 pgy_status regex_compile(regex **out, span pattern, pgy_error *err) PGY_MUST_CHECK;
 void regex_destroy(regex *r); /* NULL is fine */
 /* Whether the whole text matches. Takes time proportional to text length times pattern size at
- * most. PGY_E_MEMORY */
-pgy_status regex_matches(bool *out, const regex *r, span text, pgy_error *err) PGY_MUST_CHECK;
-
-/* Memory for searches with one expression. */
-typedef struct regex_room regex_room;
-pgy_status regex_room_create(regex_room **out, const regex *r, pgy_error *err) PGY_MUST_CHECK;
-void regex_room_destroy(regex_room *room); /* NULL is fine */
+ * most. A cancelled call gives false. */
+bool regex_matches(regex *r, span text);
 /* Finds the match that begins first at or behind `from`, and of those the longest; false: there is
  * none. Assertions see the whole text. A cancelled search gives false. */
-bool regex_search(size_t *begin, size_t *end, const regex *r, regex_room *room, span text,
-                  size_t from);
+bool regex_search(size_t *begin, size_t *end, regex *r, span text, size_t from);
 
 #endif

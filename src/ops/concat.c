@@ -16,21 +16,20 @@ static void propagate(op_infer *c)
 {
     const op_value *y = &c->outputs[0];
     if (y->rank != 1 || !dim_is_const(y->dims[0]) || y->dims[0].value > RULE_MAX_ELEMENTS) return;
+    const dim *values;
+    size_t at = 0, count;
+    bool any = false;
+    for (size_t k = 0; !any && k < c->node->input_count; k++)
+        any = rule_values(c, k, &values, &count);
+    if (!any) return; /* unknown dims cost time */
     const size_t total = (size_t)y->dims[0].value;
     dim *elements = op_dims(c, total + 1);
-    size_t at = 0;
-    bool any = false;
     for (size_t k = 0; elements && k < c->node->input_count; k++) {
-        const dim *values;
-        size_t count;
         const dim length = c->inputs[k].dims[0];
-        if (rule_values(c, k, &values, &count)) {
-            any = true;
-        } else if (dim_is_const(length)) {
+        if (!rule_values(c, k, &values, &count)) {
+            if (!dim_is_const(length)) return;
             values = NULL;
             count = (size_t)length.value;
-        } else {
-            return;
         }
         if (count > total - at) return;
         for (size_t i = 0; i < count; i++)
@@ -39,7 +38,7 @@ static void propagate(op_infer *c)
                     ? values[i]
                     : dim_unknown(c->dims, "a value of the concatenation is computed at run time");
     }
-    if (any && at == total) rule_set_elements(c, 0, elements, total);
+    if (at == total) rule_set_elements(c, 0, elements, total);
 }
 
 static pgy_status join(op_infer *c, dim *dims, const op_value *v, size_t k, size_t axis,

@@ -132,6 +132,19 @@ bool op_has_value(const op_eval *c, size_t i)
     return i < c->node->input_count && (c->inputs[i].value || c->inputs[i].sequence);
 }
 
+void *op_find_kept(const op_eval *c)
+{
+    return c->host && c->host->kept ? c->host->kept->data : NULL;
+}
+
+void op_keep(const op_eval *c, void *data, void (*destroy)(void *data))
+{
+    if (c->host && c->host->kept)
+        *c->host->kept = (op_kept){data, destroy};
+    else
+        destroy(data);
+}
+
 static pgy_status check_limit(const op_eval *c, size_t output, pgy_dtype dtype, size_t rank,
                               const int64_t *shape, pgy_error *err)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "tensor/tensor.h"
 
 enum { TILE = 16, PIECE_BYTES = 1 << 18 };
 
@@ -56,13 +57,7 @@ void move_fill(void *to, const void *element, size_t element_bytes, size_t count
 
 pgy_status move_own(pgy_tensor *t, pgy_error *err)
 {
-    if (pgy_tensor_dtype(t) != PGY_STRING) return PGY_OK;
-    pgy_string *items = pgy_tensor_data(t);
-    for (size_t i = 0; i < pgy_tensor_count(t); i++) {
-        pgy_status st = pgy_tensor_set_string(t, i, items[i].data, items[i].size, err);
-        if (st) return st;
-    }
-    return PGY_OK;
+    return pgy_tensor_dtype(t) == PGY_STRING ? tensor_own_texts(t, err) : PGY_OK;
 }
 
 /* Drops dimensions of size 1, merges contiguous ones. */

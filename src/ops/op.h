@@ -89,9 +89,10 @@ enum op_flags {
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
     OP_SEQUENCES =
-        32,       /* inputs may be sequences, optionals or maps; else only with OP_HAS_GRAPHS */
-    OP_FILLS = 64 /* eval writes every element of outputs whose shapes infer made constant, so the
-                     executor does not clear them */
+        32,        /* inputs may be sequences, optionals or maps; else only with OP_HAS_GRAPHS */
+    OP_FILLS = 64, /* eval writes every element of outputs whose shapes infer made constant, so the
+                      executor does not clear them */
+    OP_KEEPS = 128 /* eval keeps what it makes of the attributes, see op_keep */
 };
 
 /* op_def.user of a class that uses op_infer_elementwise: the integer arithmetic that it applies to
@@ -289,6 +290,12 @@ typedef struct op_graph_port {
     op_value declared;
 } op_graph_port;
 
+/* What an operator keeps of one node from run to run. */
+typedef struct op_kept {
+    void *data; /* NULL: nothing yet */
+    void (*destroy)(void *data);
+} op_kept;
+
 /* Services and settings of the executor that operators use. */
 typedef struct op_host {
     /* Runs an attribute's subgraph; the caller owns its `output_count` outputs. */
@@ -302,6 +309,7 @@ typedef struct op_host {
     uint64_t max_bytes;   /* limit for one tensor; 0 = none */
     uint32_t seed;        /* of random operators */
     bool model_precision; /* floats are rounded to the declared type after every operator */
+    op_kept *kept;        /* of this node, if it is OP_KEEPS; NULL: nothing can be kept */
     void *user;
 } op_host;
 
@@ -316,6 +324,11 @@ struct op_eval {
 };
 
 bool op_has_value(const op_eval *c, size_t i);
+/* What op_keep kept in an earlier run of this node, for this run alone; or NULL. */
+void *op_find_kept(const op_eval *c);
+/* Keeps data that follow from the attributes for the next run, or destroys them if that is not
+ * possible. To be called at the end of eval, also for what op_find_kept gave. */
+void op_keep(const op_eval *c, void *data, void (*destroy)(void *data));
 /* Allocates output i and releases its earlier value. The declared type is `dtype`; NONE means the
  * type that infer gave. */
 pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,

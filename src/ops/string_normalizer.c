@@ -6,8 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
-#include "ops/class_check.h"
 #include "ops/class_label.h"
+#include "ops/class_text.h"
+#include "ops/move.h"
 
 enum change { KEEP, LOWER, UPPER };
 
@@ -151,26 +152,35 @@ static pgy_status choose(size_t *kept, size_t *count, normalizer *z, const op_ev
     return z->room.failed ? rule_no_memory(c->node, err) : PGY_OK;
 }
 
+/* All texts one after the other, each with a terminator. */
+static pgy_status write_cased(op_eval *c, normalizer *z, const size_t *kept, size_t count,
+                              pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    pgy_string *y = out_data(c, 0);
+    str_clear(&z->room);
+    for (size_t i = 0; i < count; i++) {
+        const size_t before = z->room.size;
+        append_cased(&z->room, x[kept[i]], z->change, z->unicode);
+        y[i].size = z->room.size - before;
+        str_append_char(&z->room, '\0');
+    }
+    if (!count) str_append_char(&z->room, '\0');
+    return text_take(c, 0, &z->room, err);
+}
+
 static pgy_status write(op_eval *c, normalizer *z, const size_t *kept, size_t count, pgy_error *err)
 {
     const pgy_string *x = in_data(c, 0);
     const size_t rank = in_rank(c, 0);
     int64_t shape[2] = {1, 1};
     shape[rank - 1] = count ? (int64_t)count : 1; /* one empty text if nothing stays */
-    pgy_status st = op_output(c, 0, PGY_STRING, rank, shape, err);
-    for (size_t i = 0; !st && i < count; i++) {
-        if (z->change == KEEP) {
-            st = pgy_tensor_set_string(c->outputs[0].value, i, x[kept[i]].data, x[kept[i]].size,
-                                       err);
-            continue;
-        }
-        str_clear(&z->room);
-        append_cased(&z->room, x[kept[i]], z->change, z->unicode);
-        st = z->room.failed ? rule_no_memory(c->node, err)
-                            : pgy_tensor_set_string(c->outputs[0].value, i, str_text(&z->room),
-                                                    z->room.size, err);
-    }
-    return st;
+    const pgy_status st = op_output(c, 0, PGY_STRING, rank, shape, err);
+    if (st) return st;
+    if (z->change != KEEP) return write_cased(c, z, kept, count, err);
+    pgy_string *y = out_data(c, 0);
+    for (size_t i = 0; i < count; i++) y[i] = x[kept[i]];
+    return move_own(c->outputs[0].value, err);
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)

@@ -2,10 +2,9 @@
 /* StringSplit: every text cut at a delimiter, or at runs of ASCII white space without one; the
  * parts are a new last axis, filled up with empty texts. After `maxsplit` cuts the rest stays
  * whole. */
-#include <string.h>
-
 #include "base/alloc.h"
-#include "ops/class_check.h"
+#include "base/cancel.h"
+#include "ops/class_text.h"
 
 static const op_attr_def ATTRS[] = {
     {"delimiter", OP_ATTR_STRING, false, NULL},
@@ -36,6 +35,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct splitter {
     pgy_string delimiter; /* empty: white space */
     size_t most;          /* largest number of cuts */
+    text_list parts;      /* of all texts */
+    size_t *counts;       /* of the parts of each text */
+    size_t widest, bytes;
 } splitter;
 
 static bool is_space(char c)
@@ -43,105 +45,98 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void skip_space(pgy_string *s)
+/* False: out of memory. */
+static bool split_words(splitter *s, const char *at, const char *end)
 {
-    while (s->size && is_space(*s->data)) s->data++, s->size--;
-}
-
-/* Takes the next part off the front; false at the end. `done` counts those before it. */
-static bool next_word(pgy_string *part, pgy_string *rest, size_t done, size_t most)
-{
-    skip_space(rest);
-    if (!rest->size) return false;
-    *part = *rest;
-    if (done >= most) {
-        while (is_space(part->data[part->size - 1])) part->size--;
-        rest->size = 0;
-        return true;
+    for (size_t done = 0;; done++) {
+        while (at < end && is_space(*at)) at++;
+        if (at == end) return true;
+        const char *begin = at;
+        if (done >= s->most) {
+            while (is_space(end[-1])) end--;
+            at = end;
+        }
+        while (at < end && !is_space(*at)) at++;
+        if (!text_list_push(&s->parts, begin, (size_t)(at - begin))) return false;
     }
-    size_t size = 0;
-    while (size < rest->size && !is_space(rest->data[size])) size++;
-    part->size = size;
-    rest->data += size;
-    rest->size -= size;
-    return true;
 }
 
-static bool next_field(pgy_string *part, pgy_string *rest, size_t done, const splitter *s)
+static const char *find_delimiter(const splitter *s, const char *at, const char *end)
 {
-    if (!rest->data) return false;
-    *part = *rest;
-    for (size_t i = 0; done < s->most && i + s->delimiter.size <= rest->size; i++) {
-        const char *at =
-            memchr(rest->data + i, s->delimiter.data[0], rest->size - s->delimiter.size + 1 - i);
-        if (!at) break;
-        i = (size_t)(at - rest->data);
-        if (memcmp(at, s->delimiter.data, s->delimiter.size) != 0) continue;
-        part->size = i;
-        rest->data += i + s->delimiter.size;
-        rest->size -= i + s->delimiter.size;
-        return true;
+    const size_t size = s->delimiter.size;
+    while ((size_t)(end - at) >= size) {
+        at = memchr(at, s->delimiter.data[0], (size_t)(end - at) - size + 1);
+        if (!at || memcmp(at, s->delimiter.data, size) == 0) return at;
+        at++;
     }
-    rest->data = NULL;
-    return true;
+    return NULL;
 }
 
-static bool next_part(pgy_string *part, pgy_string *rest, size_t done, const splitter *s)
+/* False: out of memory. */
+static bool split_fields(splitter *s, const char *at, const char *end)
 {
-    return s->delimiter.size ? next_field(part, rest, done, s)
-                             : next_word(part, rest, done, s->most);
-}
-
-static pgy_string text_at(const op_eval *c, size_t i)
-{
-    pgy_string s = ((const pgy_string *)in_data(c, 0))[i];
-    if (!s.data) s.data = "";
-    return s;
-}
-
-static size_t count_parts(const op_eval *c, size_t i, const splitter *s)
-{
-    pgy_string rest = text_at(c, i), part;
-    size_t count = 0;
-    while (next_part(&part, &rest, count, s)) count++;
-    return count;
-}
-
-static pgy_status fill(op_eval *c, const splitter *s, size_t width, pgy_error *err)
-{
-    pgy_tensor *y = c->outputs[0].value;
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < in_count(c, 0); i++) {
-        pgy_string rest = text_at(c, i), part;
-        size_t k = 0;
-        for (; !st && next_part(&part, &rest, k, s); k++)
-            st = pgy_tensor_set_string(y, i * width + k, part.data, part.size, err);
-        if (!st && out_i64(c, 1)) out_i64(c, 1)[i] = (int64_t)k;
+    for (size_t done = 0;; done++) {
+        const char *cut = done < s->most ? find_delimiter(s, at, end) : NULL;
+        if (!text_list_push(&s->parts, at, (size_t)((cut ? cut : end) - at))) return false;
+        if (!cut) return true;
+        at = cut + s->delimiter.size;
     }
-    return st;
+}
+
+static pgy_status split(splitter *s, const op_eval *c, pgy_error *err)
+{
+    const pgy_string *x = in_data(c, 0);
+    for (size_t i = 0; i < in_count(c, 0) && !cancel_requested(); i++) {
+        const char *text = x[i].data ? x[i].data : "";
+        const size_t before = s->parts.count;
+        const bool done = s->delimiter.size ? split_fields(s, text, text + x[i].size)
+                                            : split_words(s, text, text + x[i].size);
+        if (!done) return rule_no_memory(c->node, err);
+        s->counts[i] = s->parts.count - before;
+        if (s->counts[i] > s->widest) s->widest = s->counts[i];
+        /* Parts do not overlap. */
+        if (!size_add(&s->bytes, s->bytes, x[i].size + s->counts[i]))
+            return rule_no_memory(c->node, err);
+    }
+    return cancel_check(err);
+}
+
+static pgy_status write(op_eval *c, const splitter *s, pgy_error *err)
+{
+    const size_t rank = in_rank(c, 0);
+    const span *part = s->parts.items;
+    int64_t shape[PGY_MAX_RANK];
+    char *at = NULL;
+    if (rank) memcpy(shape, in_shape(c, 0), rank * sizeof *shape);
+    shape[rank] = (int64_t)s->widest;
+    pgy_status st = op_output(c, 0, PGY_STRING, rank + 1, shape, err);
+    if (!st) st = text_room(&at, c, 0, s->bytes, err);
+    if (st) return st;
+    pgy_string *y = out_data(c, 0);
+    int64_t *counts = out_i64(c, 1);
+    for (size_t i = 0; i < in_count(c, 0); i++, y += s->widest) {
+        for (size_t k = 0; k < s->counts[i]; k++, part++)
+            y[k] = text_put(&at, part->data, part->size);
+        if (counts) counts[i] = (int64_t)s->counts[i];
+    }
+    return PGY_OK;
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     const op_attr *delimiter = op_attr_find(c->node, "delimiter");
     const int64_t most = op_attr_int(c->node, "maxsplit", -1);
-    int64_t shape[PGY_MAX_RANK];
-    size_t width = 0;
     splitter s = {.most = most < 0 ? SIZE_MAX : (size_t)most};
     pgy_status st = inputs_check(c, "!", err);
     if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
         st = op_error(c->node, err, PGY_E_TYPE, "input 0 must hold strings");
-    if (st) return st;
     if (delimiter) s.delimiter = (pgy_string){delimiter->s.data, delimiter->s.size};
-    for (size_t i = 0; i < in_count(c, 0); i++) {
-        const size_t parts = count_parts(c, i, &s);
-        if (parts > width) width = parts;
-    }
-    const size_t rank = in_rank(c, 0);
-    if (rank) memcpy(shape, in_shape(c, 0), rank * sizeof *shape);
-    shape[rank] = (int64_t)width;
-    st = op_output(c, 0, PGY_STRING, rank + 1, shape, err);
-    return st ? st : fill(c, &s, width, err);
+    if (!st) st = workspace_alloc((void **)&s.counts, c, in_count(c, 0), sizeof *s.counts, err);
+    if (!st) st = split(&s, c, err);
+    if (!st) st = write(c, &s, err);
+    text_list_deinit(&s.parts);
+    mem_free(s.counts);
+    return st;
 }
 
 const op_def OP_string_split[] = {

@@ -7,13 +7,11 @@
  * One empty separator, or `.` as tokenexp, gives characters. Tokens of fewer than mincharnum
  * characters are dropped. A match is the first one, and of those that begin there the longest;
  * behind an empty match the search skips a character. */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/utf8.h"
-#include "ops/class_check.h"
 #include "ops/class_regex.h"
+#include "ops/class_text.h"
 
 static const op_attr_def ATTRS[] = {
     {"mark", OP_ATTR_INT, true, NULL},
@@ -24,20 +22,19 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-typedef struct token_list {
-    span *items;
-    size_t count, capacity;
-} token_list;
+/* The separators, or the expression of the tokens. */
+typedef struct token_cuts {
+    regex **items;
+    size_t count;
+} token_cuts;
 
 typedef struct tokenizer {
     const op_eval *c;
-    regex **cuts; /* the separators, or the token's expression */
-    regex_room **rooms;
-    size_t cut_count;
+    token_cuts *cuts;       /* NULL for characters */
     bool characters, keeps; /* a match is kept (tokenexp), not cut out */
     bool mark;
     uint64_t least;
-    token_list tokens, pieces, parts;
+    text_list tokens, pieces, parts;
     size_t *counts; /* per text */
 } tokenizer;
 
@@ -70,18 +67,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 /* ---- Tokens --------------------------------------------------------------------------------- */
 
-static pgy_status push(token_list *l, const tokenizer *t, span token, pgy_error *err)
+static pgy_status push(text_list *l, const tokenizer *t, span token, pgy_error *err)
 {
-    if (l->count == l->capacity) {
-        const size_t room = l->capacity ? 2 * l->capacity : 64;
-        span *more =
-            room <= SIZE_MAX / sizeof *more ? mem_realloc(l->items, room * sizeof *more) : NULL;
-        if (!more) return rule_no_memory(t->c->node, err);
-        l->items = more;
-        l->capacity = room;
-    }
-    l->items[l->count++] = token;
-    return PGY_OK;
+    return text_list_push(l, token.data, token.size) ? PGY_OK : rule_no_memory(t->c->node, err);
 }
 
 /* Bytes of the character at a place. Texts are checked before. */
@@ -115,12 +103,11 @@ static pgy_status cut_characters(tokenizer *t, span text, pgy_error *err)
 }
 
 /* Appends what lies between the matches of a separator. */
-static pgy_status cut_piece(token_list *to, tokenizer *t, size_t cut, span text, pgy_error *err)
+static pgy_status cut_piece(text_list *to, tokenizer *t, regex *cut, span text, pgy_error *err)
 {
     size_t at = 0, begin, end;
     pgy_status st = PGY_OK;
-    while (!st && at < text.size &&
-           regex_search(&begin, &end, t->cuts[cut], t->rooms[cut], text, at)) {
+    while (!st && at < text.size && regex_search(&begin, &end, cut, text, at)) {
         const span token = part_of(text, at, begin);
         if (is_long(t, token)) st = push(to, t, token, err);
         at = end > begin || begin == text.size ? end : begin + char_size(text, begin);
@@ -134,11 +121,11 @@ static pgy_status cut_out(tokenizer *t, span text, pgy_error *err)
 {
     t->pieces.count = 0;
     pgy_status st = push(&t->pieces, t, text, err);
-    for (size_t i = 0; !st && i < t->cut_count; i++) {
+    for (size_t i = 0; !st && i < t->cuts->count; i++) {
         t->parts.count = 0;
         for (size_t k = 0; !st && k < t->pieces.count; k++)
-            st = cut_piece(&t->parts, t, i, t->pieces.items[k], err);
-        const token_list swap = t->pieces;
+            st = cut_piece(&t->parts, t, t->cuts->items[i], t->pieces.items[k], err);
+        const text_list swap = t->pieces;
         t->pieces = t->parts;
         t->parts = swap;
     }
@@ -152,7 +139,7 @@ static pgy_status keep_matches(tokenizer *t, span text, pgy_error *err)
 {
     size_t at = 0, begin, end;
     pgy_status st = PGY_OK;
-    while (!st && at < text.size && regex_search(&begin, &end, t->cuts[0], t->rooms[0], text, at)) {
+    while (!st && at < text.size && regex_search(&begin, &end, t->cuts->items[0], text, at)) {
         const span token = part_of(text, begin, end);
         if (begin == text.size) break;
         const bool kept = is_long(t, token);
@@ -184,18 +171,30 @@ static pgy_status tokenize(tokenizer *t, pgy_error *err)
 
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
+static void destroy_cuts(void *data)
+{
+    token_cuts *cuts = data;
+    for (size_t i = 0; i < cuts->count; i++) regex_destroy(cuts->items[i]);
+    mem_free(cuts->items);
+    mem_free(cuts);
+}
+
 static pgy_status compile(tokenizer *t, const span *patterns, size_t count, pgy_error *err)
 {
-    pgy_status st = workspace_alloc((void **)&t->cuts, t->c, count, sizeof *t->cuts, err);
-    if (!st) st = workspace_alloc((void **)&t->rooms, t->c, count, sizeof *t->rooms, err);
-    for (; !st && t->cut_count < count; t->cut_count++) {
-        st = regex_compile(&t->cuts[t->cut_count], patterns[t->cut_count], err);
-        if (!st) st = regex_room_create(&t->rooms[t->cut_count], t->cuts[t->cut_count], err);
-        if (st) {
-            t->cut_count++;
-            return pgy_error_prefix(err, st, "%s '%s': ", t->c->node->def->name, t->c->node->name);
-        }
+    t->cuts = op_find_kept(t->c);
+    if (t->cuts) return PGY_OK;
+    token_cuts *cuts = mem_calloc(1, sizeof *cuts);
+    if (!cuts) return rule_no_memory(t->c->node, err);
+    pgy_status st = workspace_alloc((void **)&cuts->items, t->c, count, sizeof *cuts->items, err);
+    if (!st) cuts->count = count;
+    for (size_t i = 0; !st && i < count; i++) {
+        st = regex_compile(&cuts->items[i], patterns[i], err);
+        if (st) pgy_error_prefix(err, st, "%s '%s': ", t->c->node->def->name, t->c->node->name);
     }
+    if (st)
+        destroy_cuts(cuts);
+    else
+        t->cuts = cuts;
     return st;
 }
 
@@ -227,24 +226,40 @@ static pgy_status read_attributes(tokenizer *t, pgy_error *err)
 
 /* ---- Output --------------------------------------------------------------------------------- */
 
+static const char BEGIN[] = "\x02", END[] = "\x03";
+
+/* The bytes of all texts: tokens, marks, and one padding, which all elements share. */
+static bool count_bytes(size_t *bytes, const tokenizer *t, span pad)
+{
+    *bytes = sizeof BEGIN + sizeof END;
+    bool fits = text_count(bytes, pad.size);
+    for (size_t i = 0; fits && i < t->tokens.count; i++)
+        fits = text_count(bytes, t->tokens.items[i].size);
+    return fits;
+}
+
 /* Texts of all tokens of all texts: marks stand around the tokens, padding behind them. */
 static pgy_status fill(const tokenizer *t, size_t width, pgy_error *err)
 {
-    static const char BEGIN[] = "\x02", END[] = "\x03";
-    const op_attr *pad = op_attr_find(t->c->node, "pad_value");
+    const op_attr *padding = op_attr_find(t->c->node, "pad_value");
     const span *token = t->tokens.items;
-    pgy_tensor *y = t->c->outputs[0].value;
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < in_count(t->c, 0); i++) {
-        size_t at = i * width;
-        const size_t end = at + width;
-        if (t->mark) st = pgy_tensor_set_string(y, at++, BEGIN, 1, err);
-        for (size_t k = 0; !st && k < t->counts[i]; k++, token++)
-            st = pgy_tensor_set_string(y, at++, token->data, token->size, err);
-        if (!st && t->mark) st = pgy_tensor_set_string(y, at++, END, 1, err);
-        while (!st && at < end) st = pgy_tensor_set_string(y, at++, pad->s.data, pad->s.size, err);
+    pgy_string *y = out_data(t->c, 0);
+    char *at = NULL;
+    size_t bytes;
+    if (!count_bytes(&bytes, t, padding->s)) return rule_no_memory(t->c->node, err);
+    const pgy_status st = text_room(&at, t->c, 0, bytes, err);
+    if (st) return st;
+    const pgy_string begin = text_put(&at, BEGIN, 1), end = text_put(&at, END, 1);
+    const pgy_string pad = text_put(&at, padding->s.data, padding->s.size);
+    for (size_t i = 0; i < in_count(t->c, 0); i++) {
+        const pgy_string *last = y + width;
+        if (t->mark) *y++ = begin;
+        for (size_t k = 0; k < t->counts[i]; k++, token++)
+            *y++ = text_put(&at, token->data, token->size);
+        if (t->mark) *y++ = end;
+        while (y < last) *y++ = pad;
     }
-    return st;
+    return PGY_OK;
 }
 
 static pgy_status set_output(tokenizer *t, op_eval *c, pgy_error *err)
@@ -261,15 +276,10 @@ static pgy_status set_output(tokenizer *t, op_eval *c, pgy_error *err)
 
 static void tokenizer_deinit(tokenizer *t)
 {
-    for (size_t i = 0; i < t->cut_count; i++) {
-        regex_room_destroy(t->rooms[i]);
-        regex_destroy(t->cuts[i]);
-    }
-    mem_free(t->cuts);
-    mem_free(t->rooms);
-    mem_free(t->tokens.items);
-    mem_free(t->pieces.items);
-    mem_free(t->parts.items);
+    if (t->cuts) op_keep(t->c, t->cuts, destroy_cuts);
+    text_list_deinit(&t->tokens);
+    text_list_deinit(&t->pieces);
+    text_list_deinit(&t->parts);
     mem_free(t->counts);
 }
 
@@ -288,7 +298,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_tokenizer[] = {
-    {"Tokenizer", "com.microsoft", 1, 0, 1, 1, 1, 1, 0, ATTRS, "string", infer, eval, rule_no_flops,
-     .signature = "T = string; X:T -> Y:T"},
+    {"Tokenizer", "com.microsoft", 1, 0, 1, 1, 1, 1, OP_KEEPS, ATTRS, "string", infer, eval,
+     rule_no_flops, .signature = "T = string; X:T -> Y:T"},
     {NULL},
 };

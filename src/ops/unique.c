@@ -48,7 +48,16 @@ typedef struct slices {
     pgy_dtype storage;
     const char *data;
     size_t outer, size, inner, bytes;
+    uint64_t *prefixes; /* of texts: the first eight bytes, which order as numbers; else NULL */
 } slices;
+
+static uint64_t prefix_of(pgy_string s)
+{
+    uint64_t prefix = 0;
+    for (size_t i = 0; i < 8; i++)
+        prefix = prefix << 8 | (i < s.size ? (unsigned char)s.data[i] : 0);
+    return prefix;
+}
 
 static int compare_elements(pgy_dtype storage, const void *a, const void *b)
 {
@@ -76,8 +85,19 @@ static int compare_elements(pgy_dtype storage, const void *a, const void *b)
     }
 }
 
+/* Texts as memcmp orders them. */
+static int compare_texts(const slices *s, size_t a, size_t b)
+{
+    const pgy_string *x = (const pgy_string *)(const void *)s->data + a,
+                     *y = (const pgy_string *)(const void *)s->data + b;
+    if (s->prefixes[a] != s->prefixes[b]) return s->prefixes[a] < s->prefixes[b] ? -1 : 1;
+    if (x->size == y->size && x->size <= sizeof *s->prefixes) return 0;
+    return compare_elements(PGY_STRING, x, y);
+}
+
 static int compare_slices(const slices *s, size_t a, size_t b)
 {
+    if (s->prefixes) return compare_texts(s, a, b);
     for (size_t o = 0; o < s->outer; o++)
         for (size_t i = 0; i < s->inner; i++) {
             const char *base = s->data + (o * s->size * s->inner + i) * s->bytes;
@@ -173,8 +193,12 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                      err);
     if (st) return st;
     const int64_t *shape = pgy_tensor_shape(x);
-    slices s = {pgy_tensor_dtype(x),           pgy_tensor_data(x), 1, pgy_tensor_count(x), 1,
-                move_size(pgy_tensor_dtype(x))};
+    slices s = {.storage = pgy_tensor_dtype(x),
+                .data = pgy_tensor_data(x),
+                .outer = 1,
+                .size = pgy_tensor_count(x),
+                .inner = 1,
+                .bytes = move_size(pgy_tensor_dtype(x))};
     if (!flat) {
         s.outer = move_product(shape, 0, axis);
         s.size = (size_t)shape[axis];
@@ -182,8 +206,16 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     }
     if (s.storage == PGY_C128)
         return op_error(c->node, err, PGY_E_TYPE, "complex numbers have no order");
+    const bool texts = s.storage == PGY_STRING && s.outer * s.inner == 1;
     size_t *memory = mem_calloc(s.size + 1, 6 * sizeof *memory);
-    if (!memory) return rule_no_memory(c->node, err);
+    if (texts) s.prefixes = mem_calloc(s.size + 1, sizeof *s.prefixes);
+    if (!memory || (texts && !s.prefixes)) {
+        mem_free(memory);
+        mem_free(s.prefixes);
+        return rule_no_memory(c->node, err);
+    }
+    for (size_t i = 0; texts && i < s.size; i++)
+        s.prefixes[i] = prefix_of(((const pgy_string *)pgy_tensor_data(x))[i]);
     groups g = {.order = memory};
     g.group_of = g.order + s.size;
     g.first = g.group_of + s.size;
@@ -194,6 +226,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     st = write_slices(c, x, &s, &g, axis, flat, err);
     if (!st) st = write_positions(c, &s, &g, err);
     mem_free(memory);
+    mem_free(s.prefixes);
     return st;
 }
 

@@ -262,6 +262,27 @@ pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size
     return PGY_OK;
 }
 
+char *tensor_text_room(pgy_tensor *t, size_t size_bytes)
+{
+    return arena_alloc(&t->buf->text, size_bytes);
+}
+
+pgy_status tensor_own_texts(pgy_tensor *t, pgy_error *err)
+{
+    pgy_string *s = t->buf->data;
+    size_t bytes = 0;
+    bool fits = true;
+    for (size_t i = 0; fits && i < t->count; i++)
+        fits = s[i].size < SIZE_MAX && size_add(&bytes, bytes, s[i].size + 1);
+    char *to = fits ? arena_alloc(&t->buf->text, bytes) : NULL;
+    if (!to) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu strings", t->count);
+    for (size_t i = 0; i < t->count; to += s[i++].size + 1) {
+        if (s[i].size) memcpy(to, s[i].data, s[i].size);
+        s[i].data = to;
+    }
+    return PGY_OK;
+}
+
 void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from)
 {
     if (t->buf->texts) return;
@@ -313,16 +334,6 @@ void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size
     parallel_for((size_bytes + COPY_CHUNK - 1) / COPY_CHUNK, copy_chunk, &job);
 }
 
-static pgy_status copy_strings(pgy_tensor *to, pgy_error *err)
-{
-    pgy_string *s = to->buf->data;
-    for (size_t i = 0; i < to->count; i++) {
-        pgy_status st = pgy_tensor_set_string(to, i, s[i].data, s[i].size, err);
-        if (st) return st;
-    }
-    return PGY_OK;
-}
-
 pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype, pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -330,7 +341,7 @@ pgy_status pgy_tensor_cast(pgy_tensor **out, pgy_view from, pgy_dtype dtype, pgy
     if (st) goto done;
     st = pgy_view_convert(pgy_tensor_view(t), from, true, err);
     if (st) goto done;
-    if (dtype == PGY_STRING) st = copy_strings(t, err);
+    if (dtype == PGY_STRING) st = tensor_own_texts(t, err);
     if (st) goto done;
     *out = t;
     t = NULL;

@@ -13,9 +13,14 @@ pgy_status view_need_host(const pgy_view *v, pgy_error *err) PGY_MUST_CHECK;
 /* Like pgy_tensor_create, but numeric contents stay undefined. */
 pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                              pgy_error *err) PGY_MUST_CHECK;
+/* Copies the texts that elements of t, which other tensors own, point to. */
+pgy_status tensor_own_texts(pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 /* Keeps the texts of `from` while t lives, so that elements of t, a new tensor, may point to them.
  */
 void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from);
+/* Zeroed memory that lives as long as the elements of t, to which they may point; NULL: out of
+ * memory. One block for the texts of a tensor costs less than one for each. */
+char *tensor_text_room(pgy_tensor *t, size_t size_bytes);
 /* Copies into newly allocated memory; large copies use several threads. */
 void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
 /* Like tensor_copy_bytes, but from an offset in an open file, which must have that many bytes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images with blocked channels (com.microsoft.nchwc), which ONNX Runtime's optimiser makes: the
  * operators become the standard ones, weights and images row-major. All of a graph's blocked images
- * change at once, with the elementwise operators and Concats between them, or none does. */
+ * change at once, with the elementwise operators and Concats between them, or none does. Then
+ * reorders from and to blocks become standard operators all the same, which move the elements. */
 #include "ops/class_nchwc.h"
 
 #include <string.h>
@@ -282,15 +283,107 @@ static bool lower_output(pattern *p, pgy_node *n)
     return x && pattern_put(p, n, "Identity", &x, 1);
 }
 
+/* ---- Reorders of images that stay blocked --------------------------------------------------- */
+
+/* A reorder whose sizes are known, except the batch's: Reshape can be told all of them. */
+typedef struct reorder {
+    pgy_node *n;
+    int32_t rank;
+    bool last; /* channels of the image that is not blocked */
+    int64_t channels, padded, block, plane;
+} reorder;
+
+static bool find_reorder(reorder *r, pgy_node *n, const char *op)
+{
+    if (!is_lowered(n, op)) return false;
+    const bool to_blocks = strcmp(op, "ReorderInput") == 0;
+    const pgy_value *blocked = to_blocks ? n->outputs[0] : n->inputs[0];
+    *r = (reorder){.n = n,
+                   .rank = pattern_rank(blocked),
+                   .last = pattern_int(n, "channels_last", 0) != 0,
+                   .block = (int64_t)block_of(n),
+                   .plane = 1};
+    if (r->rank < 3) return false;
+    r->padded = pattern_size(blocked, 1);
+    r->channels =
+        to_blocks ? pattern_size(n->inputs[0], r->last ? -1 : 1) : pattern_int(n, "channels", 0);
+    bool known = r->padded > 0 && r->padded % r->block == 0 && r->channels > 0;
+    for (int32_t d = 2; known && d < r->rank; d++) {
+        const int64_t size = pattern_size(blocked, d);
+        known = size > 0 && size <= INT64_MAX / r->plane;
+        if (known) r->plane *= size;
+    }
+    return known;
+}
+
+static pgy_value *reshape(pattern *p, pgy_node *n, pgy_value *x, const int64_t *shape, size_t rank)
+{
+    pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, shape, rank)};
+    return inputs[1] ? pattern_make(p, n, NULL, "Reshape", inputs, 2) : NULL;
+}
+
+static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *x, bool middle)
+{
+    const int64_t perm[] = {0, middle ? 2 : 1, middle ? 1 : 3, middle ? 3 : 2};
+    pgy_value *y = pattern_make(p, n, NULL, "Transpose", &x, 1);
+    if (y) pattern_set_ints(p, y->producer, "perm", perm, 4);
+    return y;
+}
+
+/* The shape of the image, with channels at the end or not; 0 stands for the batch. */
+static void image_shape(int64_t *shape, const reorder *r, const pgy_value *blocked, bool last)
+{
+    shape[0] = 0;
+    shape[last ? r->rank - 1 : 1] = r->padded;
+    for (int32_t d = 2; d < r->rank; d++) shape[last ? d - 1 : d] = pattern_size(blocked, d);
+}
+
+static bool lower_input_alone(pattern *p, pgy_node *n)
+{
+    reorder r;
+    int64_t pads[2 * PGY_MAX_RANK] = {0}, shape[PGY_MAX_RANK];
+    if (!find_reorder(&r, n, "ReorderInput")) return false;
+    const int64_t blocks = r.padded / r.block;
+    const int64_t first[] = {0, blocks, r.block, r.plane}, last[] = {0, r.plane, blocks, r.block};
+    pgy_value *x = n->inputs[0];
+    pads[r.last ? 2 * r.rank - 1 : r.rank + 1] = r.padded - r.channels;
+    pgy_value *const padded[] = {x, pattern_list(p, n, NULL, pads, 2 * (size_t)r.rank)};
+    if (r.padded != r.channels) x = padded[1] ? pattern_make(p, n, NULL, "Pad", padded, 2) : NULL;
+    if (x) x = reshape(p, n, x, r.last ? last : first, 4);
+    if (x) x = transpose(p, n, x, r.last);
+    image_shape(shape, &r, n->outputs[0], false);
+    pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, shape, (size_t)r.rank)};
+    return x && inputs[1] && pattern_put(p, n, "Reshape", inputs, 2);
+}
+
+static bool lower_output_alone(pattern *p, pgy_node *n)
+{
+    reorder r;
+    int64_t shape[PGY_MAX_RANK];
+    if (!find_reorder(&r, n, "ReorderOutput")) return false;
+    const int64_t split[] = {0, r.padded / r.block, r.plane, r.block}, from = 0;
+    const int64_t axis = r.last ? r.rank - 1 : 1;
+    pgy_value *x = reshape(p, n, n->inputs[0], split, 4);
+    if (x) x = transpose(p, n, x, r.last);
+    image_shape(shape, &r, n->inputs[0], r.last);
+    pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, shape, (size_t)r.rank)};
+    if (!x || !inputs[1]) return false;
+    if (r.padded == r.channels) return pattern_put(p, n, "Reshape", inputs, 2);
+    pgy_value *const cut[] = {
+        pattern_make(p, n, NULL, "Reshape", inputs, 2), pattern_list(p, n, NULL, &from, 1),
+        pattern_list(p, n, NULL, &r.channels, 1), pattern_list(p, n, NULL, &axis, 1)};
+    return cut[0] && pattern_put(p, n, "Slice", cut, 4);
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_conv,  lower_pool,   lower_upsample,
-                                         lower_input, lower_output, NULL};
+    static const pattern_rule ALL[] = {lower_conv,  lower_pool,   lower_upsample,
+                                       lower_input, lower_output, NULL};
+    static const pattern_rule REORDERS[] = {lower_input_alone, lower_output_alone, NULL};
     bool fits = false;
     if (!has_nchwc(g)) return PGY_OK;
     const pgy_status st = survey_graph(&fits, g, err);
-    if (st || !fits) return st;
-    return pattern_run(g, "lower_nchwc", RULES, changes, err);
+    return st ? st : pattern_run(g, "lower_nchwc", fits ? ALL : REORDERS, changes, err);
 }
 
 const pass PASS_lower_nchwc = {

@@ -24,8 +24,23 @@ static pgy_status bind_inputs(builder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* Adds the steps for outputs that no step writes directly: views, inputs, constants, blocked
- * layouts. */
+/* An output that is a view of a whole tensor in the arena: the step that computes the tensor writes
+ * it where the caller wants the output. */
+static bool is_written_as(builder *b, uint32_t view, size_t output)
+{
+    build_tensor *root = &b->tensors[build_root(b, view)];
+    const program_tensor *t = &b->tensors[view].t;
+    if (root->t.place != PROGRAM_ARENA || root->constant || root->t.space ||
+        root->t.layout != KERNEL_LINEAR || t->layout != KERNEL_LINEAR ||
+        t->size_bytes != root->t.size_bytes)
+        return false;
+    root->t.place = PROGRAM_OUTPUT;
+    root->t.offset = output;
+    return true;
+}
+
+/* Adds the steps for outputs that no step writes directly: inputs, constants, blocked layouts,
+ * views of another output. */
 static pgy_status bind_outputs(builder *b, pgy_error *err)
 {
     pgy_graph *g = b->graph;
@@ -39,6 +54,7 @@ static pgy_status bind_outputs(builder *b, pgy_error *err)
         const program_tensor *t = &b->tensors[from].t;
         outputs[i] = from;
         if (b->tensors[from].root == from && t->place == PROGRAM_OUTPUT && t->offset == i) continue;
+        if (is_written_as(b, from, i)) continue;
         st = build_tensor_add(&outputs[i], b, g->outputs[i], PROGRAM_OUTPUT, err);
         if (st) return st;
         b->tensors[outputs[i]].t.offset = i;

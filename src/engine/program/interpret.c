@@ -13,6 +13,24 @@
 
 /* ---- Nodes without a kernel ----------------------------------------------------------------- */
 
+/* Does the input become an item of a sequence? */
+static bool becomes_item(const call *c, size_t i)
+{
+    return node_is(c->n, "SequenceConstruct") || (i == 1 && node_is(c->n, "SequenceInsert"));
+}
+
+/* A sequence may outlive the memory of values that a loop collects, and that of the caller. */
+static pgy_status own_item(op_tensor *t, pgy_error *err)
+{
+    pgy_tensor *own = NULL;
+    if (!tensor_is_borrowed(t->value)) return PGY_OK;
+    const pgy_status st = pgy_tensor_copy(&own, pgy_tensor_view(t->value), err);
+    if (st) return st;
+    pgy_tensor_release(t->value);
+    t->value = own;
+    return PGY_OK;
+}
+
 static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
 {
     const op_tensor *t = &c->inputs[i];
@@ -27,8 +45,9 @@ static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
     pgy_status st = interpret_align(&aligned, err);
     if (!st) st = op_to_storage(&made.value, aligned, err);
     pgy_tensor_release(aligned);
-    if (!st) *out = made;
-    return st;
+    if (st) return st;
+    *out = made;
+    return becomes_item(c, i) ? own_item(out, err) : PGY_OK;
 }
 
 static pgy_status round_output(op_tensor *t, pgy_error *err)
@@ -47,6 +66,7 @@ static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
     /* Within a node floats keep their storage types, as in a reference step of a program. */
     for (size_t i = 0; i < node->input_count; i++)
         host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
+    host.kept = interpret_kept(c);
     if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
     for (size_t i = 0; i < node->input_count; i++) op_tensor_release(&in[i]);
     for (size_t i = 0; !st && i < node->output_count; i++) st = round_output(&outputs[i], err);
@@ -177,6 +197,7 @@ void interpreter_destroy(interpreter *it)
     interpret_forget_kernels(it);
     interpret_forget_maps(it);
     interpret_forget_labels(it);
+    interpret_forget_kept(it);
     arena_deinit(&it->spare);
     mem_free(it->memory);
     mem_free(it);

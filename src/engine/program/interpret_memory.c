@@ -84,6 +84,40 @@ pgy_status interpret_create_output(op_tensor *outputs, size_t i, const call *c,
     return PGY_OK;
 }
 
+/* ---- What operators keep -------------------------------------------------------------------- */
+
+typedef struct kept_data {
+    const pgy_node *n;
+    op_kept kept;
+    struct kept_data *next;
+} kept_data;
+
+void interpret_forget_kept(interpreter *it)
+{
+    for (kept_data *k = it->data, *next; k; k = next) {
+        next = k->next;
+        if (k->kept.data) k->kept.destroy(k->kept.data);
+        mem_free(k);
+    }
+    it->data = NULL;
+}
+
+/* Not within functions with attributes of the caller, which may change from call to call. */
+op_kept *interpret_kept(call *c)
+{
+    if (!(c->node->def->flags & OP_KEEPS) || node_box_of(c->n)->has_refs) return NULL;
+    kept_data *k = c->it->data;
+    while (k && k->n != c->n) k = k->next;
+    if (!k) {
+        k = mem_calloc(1, sizeof *k);
+        if (!k) return NULL; /* keeping is no duty */
+        k->n = c->n;
+        k->next = c->it->data;
+        c->it->data = k;
+    }
+    return &k->kept;
+}
+
 bool interpret_shape_of(int64_t *shape, const op_value *v)
 {
     if (!v->dtype || v->rank < 0 || v->rank > PGY_MAX_RANK) return false;

@@ -9,6 +9,7 @@
 #include "kernels/finder.h"
 #include "kernels/kernel.h"
 
+struct kept_data;
 struct prepared;
 struct text_labels;
 struct zip_keys;
@@ -18,6 +19,7 @@ struct interpreter {
     team *team;
     strmap kept;                /* maps a key of node and shapes to the prepared kernel */
     struct prepared *all;       /* list of all prepared kernels */
+    struct kept_data *data;     /* list of what operators keep */
     struct zip_keys *zips;      /* list of the keys of ZipMaps */
     struct text_labels *labels; /* list of the keys of LabelEncoders */
     void *memory;               /* workspace, then scratch of each thread */
@@ -55,6 +57,10 @@ pgy_status interpret_hold_memory(interpreter *it, size_t wanted, pgy_error *err)
 /* Makes output i, where the caller wants it. */
 pgy_status interpret_create_output(op_tensor *outputs, size_t i, const call *c,
                                    const kernel_tensor *t, pgy_error *err) PGY_MUST_CHECK;
+
+/* What the operator keeps of this node from run to run; NULL: nothing can be kept. */
+op_kept *interpret_kept(call *c);
+void interpret_forget_kept(interpreter *it);
 
 /* Reads the inferred shape; false: some dimension is unknown. */
 bool interpret_shape_of(int64_t *shape, const op_value *v);

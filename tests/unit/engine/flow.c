@@ -186,6 +186,45 @@ static void test_flow__scans_along_axes_in_both_directions(void **state)
     pgy_model_destroy(model);
 }
 
+/* Lists that a loop of unknown length collects and also puts into a sequence, which is read when
+ * the loop has ended. Integers, which are held as they are. */
+static pgy_model *collects_twice(void)
+{
+    static const int64_t TENS[] = {10, 20, 30, 40};
+    model_builder b = builder_start(17);
+    builder_input(&b, "limit", PGY_I64, "");
+    builder_ints(&b, "tens", "4", TENS);
+    builder_attr_int(&b, builder_node(&b, "SequenceEmpty", "", "none"), "dtype", 7);
+    model_builder body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "s", PGY_DTYPE_NONE, NULL);
+    builder_node(&body, "Add", "tens i", "list");
+    builder_node(&body, "SequenceInsert", "s list", "longer");
+    builder_node(&body, "Less", "i limit", "go_on");
+    builder_output(&body, "go_on", PGY_BOOL, "");
+    builder_output(&body, "longer", PGY_DTYPE_NONE, NULL);
+    builder_output(&body, "list", PGY_I64, "4");
+    pgy_onnx_node *n = builder_node(&b, "Loop", "- - none", "all rows");
+    builder_attr_graph(&b, n, "body", &body);
+    builder_attr_int(&b, builder_node(&b, "ReduceSum", "rows", "sum"), "keepdims", 0);
+    builder_attr_int(&b, builder_node(&b, "ConcatFromSequence", "all", "joined"), "axis", 0);
+    builder_output(&b, "joined", PGY_I64, NULL);
+    builder_output(&b, "sum", PGY_I64, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void test_flow__collected_values_stay_in_a_sequence(void **state)
+{
+    (void)state;
+    pgy_model *model = collects_twice();
+    pgy_tensor_map *feed = new_map();
+    give_int(feed, "limit", 40);
+    compare(model, feed);
+    pgy_tensor_map_destroy(feed);
+    pgy_model_destroy(model);
+}
+
 /* Doubles and appends rows; ends when the count is reached or the limit passed. Its body has a
  * branch, and carries one value that it only passes on and one that it swaps. */
 static pgy_model *grows(void)

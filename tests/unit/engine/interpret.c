@@ -187,3 +187,37 @@ static void test_interpret__labels_and_maps(void **state)
     assert_true(compare(model, NULL) > 0);
     pgy_model_destroy(model);
 }
+
+/* Operators on texts, which keep what they made of their attributes from run to run: each node its
+ * own. */
+static void test_interpret__texts(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {"ab 12", "", "12", "b", "a-b 3", "\xc3\xa9"};
+    static const char *const BLANKS[] = {" +", "-"};
+    model_builder b = builder_start(20);
+    builder_opset(&b, "com.microsoft", 1);
+    builder_input(&b, "x", PGY_F32, "N, 6");
+    put_texts(&b, "texts", TEXTS, 6);
+    pgy_onnx_node *best = builder_node(&b, "ArgMax", "x", "place");
+    builder_attr_int(&b, best, "axis", 1);
+    builder_attr_int(&b, best, "keepdims", 0);
+    builder_node(&b, "Gather", "texts place", "text");
+    builder_attr_string(&b, builder_node(&b, "RegexFullMatch", "text", "digits"), "pattern",
+                        "[0-9]+");
+    builder_attr_string(&b, builder_node(&b, "RegexFullMatch", "text", "words"), "pattern", "\\w*");
+    pgy_onnx_node *cut = builder_node(&b, "com.microsoft:Tokenizer", "text", "tokens");
+    builder_attr_int(&b, cut, "mark", 1);
+    builder_attr_int(&b, cut, "mincharnum", 1);
+    builder_attr_string(&b, cut, "pad_value", "#");
+    builder_attr_strings(&b, cut, "separators", 2, BLANKS);
+    builder_node(&b, "StringSplit", "text", "parts counts");
+    builder_output(&b, "digits", PGY_BOOL, NULL);
+    builder_output(&b, "words", PGY_BOOL, NULL);
+    builder_output(&b, "tokens", PGY_STRING, NULL);
+    builder_output(&b, "parts", PGY_STRING, NULL);
+    builder_output(&b, "counts", PGY_I64, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    compare(model, NULL);
+    pgy_model_destroy(model);
+}

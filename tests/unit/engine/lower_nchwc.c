@@ -93,22 +93,55 @@ static void test_lower_nchwc__channels_last_and_enlarging(void **state)
 }
 
 /* Softmax depends on the order of elements, and so do readers of an output. */
-static void test_lower_nchwc__what_stays(void **state)
+static void test_lower_nchwc__what_stays_blocked(void **state)
 {
     (void)state;
     model_builder b = start_nchwc("2, 32, 2, 2");
     builder_node(&b, NCHWC "ReorderInput", "x", "a");
     builder_attr_int(&b, builder_node(&b, "Softmax", "a", "c"), "axis", 1);
     output_of(&b, "c", 32);
-    expect_y(&b, "ReorderInput Softmax ReorderOutput");
+    expect_y(&b, "Reshape Transpose Reshape Softmax Reshape Transpose Reshape");
     b = start_nchwc("2, 32, 2, 2"); /* nodes in the order of a file that is not sorted */
     output_of(&b, "c", 32);
     builder_attr_int(&b, builder_node(&b, "Softmax", "a", "c"), "axis", 1);
     builder_node(&b, NCHWC "ReorderInput", "x", "a");
-    expect_y(&b, "ReorderInput Softmax ReorderOutput");
+    expect_y(&b, "Reshape Transpose Reshape Softmax Reshape Transpose Reshape");
     b = start_nchwc("2, 32, 2, 2");
     builder_node(&b, NCHWC "ReorderInput", "x", "y");
-    expect_y(&b, "ReorderInput");
+    expect_y(&b, "Reshape Transpose Reshape");
+}
+
+/* Reorders alone: of images with one to three spatial axes, with channels that fill no block, in
+ * both orders. One block with its channels last is in order. */
+static void test_lower_nchwc__reorders_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *image, *blocked;
+        int64_t last, channels;
+        const char *in, *out;
+    } CASES[] = {{"2, 20, 3, 5", "2, 32, 3, 5", 0, 20, "Pad Reshape Transpose Reshape",
+                  "Reshape Transpose Reshape Slice"},
+                 {"2, 3, 5, 20", "2, 32, 3, 5", 1, 20, "Pad Reshape Transpose Reshape",
+                  "Reshape Transpose Reshape Slice"},
+                 {"1, 7, 9", "1, 16, 9", 0, 7, "Pad Reshape Transpose Reshape",
+                  "Reshape Transpose Reshape Slice"},
+                 {"1, 9, 7", "1, 16, 9", 1, 7, "Pad Reshape", "Reshape Slice"},
+                 {"2, 32, 3, 4, 2", "2, 32, 3, 4, 2", 0, 32, "Reshape Transpose Reshape",
+                  "Reshape Transpose Reshape"},
+                 {"2, 3, 4, 2, 32", "2, 32, 3, 4, 2", 1, 32, "Reshape Transpose Reshape",
+                  "Reshape Transpose Reshape"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        model_builder b = start_nchwc(CASES[i].image);
+        pgy_onnx_node *n = builder_node(&b, NCHWC "ReorderInput", "x", "y");
+        builder_attr_int(&b, n, "channels_last", CASES[i].last);
+        expect_y(&b, CASES[i].in);
+        b = start_nchwc(CASES[i].blocked);
+        n = builder_node(&b, NCHWC "ReorderOutput", "x", "y");
+        builder_attr_int(&b, n, "channels", CASES[i].channels);
+        builder_attr_int(&b, n, "channels_last", CASES[i].last);
+        expect_y(&b, CASES[i].out);
+    }
 }
 
 static void test_lower_nchwc__refused_allocations_are_reported(void **state)
@@ -117,5 +150,6 @@ static void test_lower_nchwc__refused_allocations_are_reported(void **state)
     test_lower_nchwc__convolutions(state);
     test_lower_nchwc__pools_and_what_stands_between(state);
     test_lower_nchwc__channels_last_and_enlarging(state);
+    test_lower_nchwc__reorders_alone(state);
     refuse_allocations_of(NULL);
 }
