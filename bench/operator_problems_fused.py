@@ -70,6 +70,10 @@ for rows in (1, 256):
             {"k": normal(1, rows, 4, 1024), "q": normal(1, rows, 4, 1024), "v": normal(1, rows, 1024), "ks": const(normal(4, 1024)), "qs": const(normal(4, 1024))}, **CONTRIB)
     problem(f"GatedAdd: {rows}x2048", "GatedAdd", {"x": normal(1, rows, 2048), "y": normal(1, rows, 2048), "g": uniform(0, 1, 1, rows, 1)}, **CONTRIB)
     problem(f"ScaledSiLU: {rows}x2048", "ScaledSiLU", {"x": normal(1, rows, 2048)}, alpha=1.5, **CONTRIB)
+problem("GatedAdd: 256x2048, float16", "GatedAdd", {"x": normal(1, 256, 2048).astype(np.float16), "y": normal(1, 256, 2048).astype(np.float16), "g": uniform(0, 1, 1, 256, 1).astype(np.float16)}, **CONTRIB)
+problem("ScaledSiLU: 256x2048, float16", "ScaledSiLU", {"x": normal(1, 256, 2048).astype(np.float16)}, alpha=1.5, **CONTRIB)
+problem("LinearAttentionGate: 256 tokens, 32 heads, float16", "LinearAttentionGate",
+        {"a": normal(1, 256, 32).astype(np.float16), "d": const(normal(32)), "s": const(-uniform(0, 1, 32)), "b": normal(1, 256, 32).astype(np.float16)}, outputs=2, **CONTRIB)
 # ---- Others without a table ----
 for batch, hidden, layer, directions in ((1, 256, 0, 1), (8, 256, 256, 1), (8, 128, 0, 2)):
     size = layer or 256
