@@ -48,18 +48,6 @@ static bool are_sizes(const attn_lstm *p)
            p->rnn.batch <= MOST_FLOATS / round_up(p->size, p);
 }
 
-matmul_shape attn_lstm_keys(const attn_lstm *p)
-{
-    return (matmul_shape){.m = p->rnn.batch * p->rows,
-                          .n = p->at.padded_units,
-                          .k = p->depth,
-                          .a_row = p->depth,
-                          .a_column = 1,
-                          .batch = 1,
-                          .alpha = 1,
-                          .beta = 1};
-}
-
 static uint64_t scratch_floats(const attn_lstm *p)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->rnn.level);

@@ -39,8 +39,19 @@ typedef struct attn_lstm {
     attn_lstm_places at;
 } attn_lstm;
 
-/* M MW of one direction. */
-matmul_shape attn_lstm_keys(const attn_lstm *p);
 void attn_lstm_run(const kernel_run *r);
+
+/* M MW of one direction. */
+static inline matmul_shape attn_lstm_keys(const attn_lstm *p)
+{
+    return (matmul_shape){.m = p->rnn.batch * p->rows,
+                          .n = p->at.padded_units,
+                          .k = p->depth,
+                          .a_row = p->depth,
+                          .a_column = 1,
+                          .batch = 1,
+                          .alpha = 1,
+                          .beta = 1};
+}
 
 #endif
