@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images with blocked channels (com.microsoft.nchwc), which ONNX Runtime's optimiser makes: the
  * operators become the standard ones, weights and images row-major. All of a graph's blocked images
- * change at once, with the elementwise operators and Concats between them, or none does. */
+ * change at once, with the elementwise operators and Concats between them, or none does: then only
+ * ReorderInput and ReorderOutput become Transposes. */
 #include "ops/class_nchwc.h"
 
 #include <string.h>
@@ -282,15 +283,108 @@ static bool lower_output(pattern *p, pgy_node *n)
     return x && pattern_put(p, n, "Identity", &x, 1);
 }
 
+/* ---- Images that stay blocked --------------------------------------------------------------- */
+
+/* An image between row-major and blocked: its channels, rounded up to whole blocks, and its pixels.
+ */
+typedef struct image {
+    int32_t rank;
+    bool last; /* the row-major one has its channels last */
+    int64_t channels, block, pixels, sizes[PGY_MAX_RANK];
+} image;
+
+/* `last`: the input of n has its channels last. False: a size is not known. */
+static bool read_image(image *out, const pgy_node *n, int64_t channels, bool last)
+{
+    const pgy_value *v = n->inputs[0];
+    *out = (image){.rank = pattern_rank(v), .last = pattern_int(n, "channels_last", 0) != 0};
+    out->block = (int64_t)block_of(n);
+    out->channels = (channels + out->block - 1) / out->block * out->block;
+    out->pixels = 1;
+    if (out->rank < 3 || out->block <= 0 || channels <= 0) return false;
+    for (int32_t d = 2; d < out->rank; d++) {
+        out->sizes[d] = pattern_size(v, last ? d - 1 : d);
+        if (out->sizes[d] <= 0) return false;
+        out->pixels *= out->sizes[d];
+    }
+    return true;
+}
+
+static pgy_value *reshape_to(pattern *p, pgy_node *n, pgy_value *x, const int64_t *shape,
+                             int32_t rank)
+{
+    pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, shape, (size_t)rank)};
+    return inputs[1] ? pattern_make(p, n, NULL, "Reshape", inputs, 2) : NULL;
+}
+
+/* Pixels and lanes of the blocks change places: x becomes `from`, then `to`. The first size is that
+ * of the batch, which a Reshape copies. */
+static pgy_value *change_places(pattern *p, pgy_node *n, pgy_value *x, const int64_t from[4],
+                                const int64_t *order, const int64_t *to, int32_t rank)
+{
+    pgy_value *parts = x ? reshape_to(p, n, x, from, 4) : NULL;
+    pgy_value *moved = pattern_make(p, n, NULL, "Transpose", &parts, 1);
+    if (!moved) return NULL;
+    pattern_set_ints(p, moved->producer, "perm", order, 4);
+    return reshape_to(p, n, moved, to, rank);
+}
+
+static const int64_t LANES_OUT[] = {0, 1, 3, 2}, BLOCKS_OUT[] = {0, 2, 1, 3};
+
+static bool block_input(pattern *p, pgy_node *n)
+{
+    image m;
+    int64_t pads[2 * PGY_MAX_RANK] = {0};
+    if (!is_nchwc(n, "ReorderInput")) return false;
+    const bool last = pattern_int(n, "channels_last", 0) != 0;
+    const int64_t channels = pattern_size(n->inputs[0], last ? -1 : 1);
+    if (!read_image(&m, n, channels, last)) return false;
+    pgy_value *x = n->inputs[0];
+    pads[m.rank + (last ? m.rank - 1 : 1)] = m.channels - channels;
+    if (m.channels != channels) {
+        pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, pads, 2 * (size_t)m.rank)};
+        x = inputs[1] ? pattern_make(p, n, NULL, "Pad", inputs, 2) : NULL;
+    }
+    const int64_t blocks = m.channels / m.block;
+    const int64_t planes[] = {0, blocks, m.block, m.pixels},
+                  rows[] = {0, m.pixels, blocks, m.block};
+    m.sizes[1] = m.channels;
+    x = change_places(p, n, x, last ? rows : planes, last ? BLOCKS_OUT : LANES_OUT, m.sizes,
+                      m.rank);
+    return x && pattern_put(p, n, "Identity", &x, 1);
+}
+
+static bool unblock_output(pattern *p, pgy_node *n)
+{
+    image m;
+    int64_t shape[PGY_MAX_RANK] = {0};
+    if (!is_nchwc(n, "ReorderOutput")) return false;
+    const int64_t from = 0, channels = pattern_int(n, "channels", 0);
+    if (!read_image(&m, n, pattern_size(n->inputs[0], 1), false)) return false;
+    const int64_t axis = m.last ? m.rank - 1 : 1;
+    for (int32_t d = 2; d < m.rank; d++) shape[m.last ? d - 1 : d] = m.sizes[d];
+    shape[axis] = m.channels;
+    pgy_value *x = change_places(p, n, n->inputs[0],
+                                 (const int64_t[]){0, m.channels / m.block, m.pixels, m.block},
+                                 m.last ? BLOCKS_OUT : LANES_OUT, shape, m.rank);
+    if (x && channels != m.channels) {
+        pgy_value *const inputs[] = {x, pattern_list(p, n, NULL, &from, 1),
+                                     pattern_list(p, n, NULL, &channels, 1),
+                                     pattern_list(p, n, NULL, &axis, 1)};
+        x = pattern_make(p, n, NULL, "Slice", inputs, 4);
+    }
+    return x && pattern_put(p, n, "Identity", &x, 1);
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     static const pattern_rule RULES[] = {lower_conv,  lower_pool,   lower_upsample,
-                                         lower_input, lower_output, NULL};
+                                         lower_input, lower_output, NULL},
+                              REORDERS[] = {block_input, unblock_output, NULL};
     bool fits = false;
     if (!has_nchwc(g)) return PGY_OK;
     const pgy_status st = survey_graph(&fits, g, err);
-    if (st || !fits) return st;
-    return pattern_run(g, "lower_nchwc", RULES, changes, err);
+    return st ? st : pattern_run(g, "lower_nchwc", fits ? RULES : REORDERS, changes, err);
 }
 
 const pass PASS_lower_nchwc = {

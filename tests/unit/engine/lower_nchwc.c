@@ -92,7 +92,8 @@ static void test_lower_nchwc__channels_last_and_enlarging(void **state)
     }
 }
 
-/* Softmax depends on the order of elements, and so do readers of an output. */
+/* Softmax depends on the order of elements, and so do readers of an output: images stay blocked,
+ * and their channels move by Transposes. */
 static void test_lower_nchwc__what_stays(void **state)
 {
     (void)state;
@@ -100,15 +101,34 @@ static void test_lower_nchwc__what_stays(void **state)
     builder_node(&b, NCHWC "ReorderInput", "x", "a");
     builder_attr_int(&b, builder_node(&b, "Softmax", "a", "c"), "axis", 1);
     output_of(&b, "c", 32);
-    expect_y(&b, "ReorderInput Softmax ReorderOutput");
+    expect_y(&b, "Reshape Transpose Reshape Softmax Reshape Transpose Reshape");
     b = start_nchwc("2, 32, 2, 2"); /* nodes in the order of a file that is not sorted */
     output_of(&b, "c", 32);
     builder_attr_int(&b, builder_node(&b, "Softmax", "a", "c"), "axis", 1);
     builder_node(&b, NCHWC "ReorderInput", "x", "a");
-    expect_y(&b, "ReorderInput Softmax ReorderOutput");
+    expect_y(&b, "Reshape Transpose Reshape Softmax Reshape Transpose Reshape");
     b = start_nchwc("2, 32, 2, 2");
     builder_node(&b, NCHWC "ReorderInput", "x", "y");
+    expect_y(&b, "Reshape Transpose Reshape");
+    b = start_nchwc("2, 32, N, 2"); /* a size that is not known */
+    builder_node(&b, NCHWC "ReorderInput", "x", "y");
     expect_y(&b, "ReorderInput");
+}
+
+/* Channels that fill no whole block, and channels at the end. */
+static void test_lower_nchwc__channels_of_images_that_stay_blocked(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        model_builder b = start_nchwc(last ? "2, 3, 4, 21" : "2, 21, 3, 4");
+        builder_attr_int(&b, builder_node(&b, NCHWC "ReorderInput", "x", "a"), "channels_last",
+                         last);
+        builder_attr_int(&b, builder_node(&b, "Softmax", "a", "c"), "axis", 1);
+        pgy_onnx_node *n = builder_node(&b, NCHWC "ReorderOutput", "c", "y");
+        builder_attr_int(&b, n, "channels", 21);
+        builder_attr_int(&b, n, "channels_last", last);
+        expect_y(&b, "Pad Reshape Transpose Reshape Softmax Reshape Transpose Reshape Slice");
+    }
 }
 
 static void test_lower_nchwc__refused_allocations_are_reported(void **state)
@@ -117,5 +137,6 @@ static void test_lower_nchwc__refused_allocations_are_reported(void **state)
     test_lower_nchwc__convolutions(state);
     test_lower_nchwc__pools_and_what_stands_between(state);
     test_lower_nchwc__channels_last_and_enlarging(state);
+    test_lower_nchwc__channels_of_images_that_stay_blocked(state);
     refuse_allocations_of(NULL);
 }
