@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SequenceAt at a constant position of the pieces of SplitToSequence, as exported splits of tensors
- * are: a Slice of the tensor, so no sequence is made. */
+ * are: a Slice of the tensor, so no sequence is made. If each piece is one index of the axis, the
+ * position may be any number: a Gather. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -74,13 +75,35 @@ static bool lower_at(pattern *p, pgy_node *n)
     return kept[0] && pattern_put(p, n, "Squeeze", kept, 2);
 }
 
+static bool lower_anywhere(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "SequenceAt") || n->input_count != 2) return false;
+    const pgy_node *split = pattern_from(n->inputs[0], "SplitToSequence");
+    if (!split || !split->input_count || pattern_input(split, 1) ||
+        pattern_is_constant(p, n->inputs[1]) || pattern_rank(n->inputs[1]) != 0)
+        return false;
+    const int64_t axis = pattern_int(split, "axis", 0);
+    const int32_t rank = pattern_rank(split->inputs[0]);
+    if (rank < 1 || axis < -rank || axis >= rank) return false;
+    pgy_value *const inputs[] = {split->inputs[0], n->inputs[1]};
+    if (!pattern_int(split, "keepdims", 1)) {
+        pgy_node *made = pattern_put(p, n, "Gather", inputs, 2);
+        pattern_set_int(p, made, "axis", axis);
+        return made != NULL;
+    }
+    pgy_value *const kept[] = {pattern_make(p, n, NULL, "Gather", inputs, 2),
+                               pattern_list(p, n, NULL, &axis, 1)};
+    if (!kept[0] || !kept[1]) return false;
+    pattern_set_int(p, kept[0]->producer, "axis", axis);
+    return pattern_put(p, n, "Unsqueeze", kept, 2) != NULL;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_at, NULL};
+    static const pattern_rule RULES[] = {lower_at, lower_anywhere, NULL};
     return pattern_run(g, "lower_sequences", RULES, changes, err);
 }
 
-const pass PASS_lower_sequences = {
-    .name = "lower_sequences",
-    .summary = "SequenceAt at constant positions of SplitToSequence as Slice",
-    .run = run};
+const pass PASS_lower_sequences = {.name = "lower_sequences",
+                                   .summary = "SequenceAt of SplitToSequence as Slice or Gather",
+                                   .run = run};

@@ -58,17 +58,38 @@ static void test_lower_sequences__single_rows(void **state)
     }
 }
 
-/* A position that the run decides. */
-static void test_lower_sequences__other_positions_stay(void **state)
+/* A position that the run decides, in pieces of 2 or of single rows. */
+static model_builder start_anywhere(bool rows, int64_t axis, int64_t keepdims)
 {
-    (void)state;
+    static const int64_t LENGTH[] = {2};
     model_builder b = start("7, 5");
-    builder_node(&b, "SplitToSequence", "x", "s");
+    if (!rows) ints(&b, "n", "", LENGTH);
+    pgy_onnx_node *n = builder_node(&b, "SplitToSequence", rows ? "x" : "x n", "s");
+    builder_attr_int(&b, n, "axis", axis);
+    builder_attr_int(&b, n, "keepdims", keepdims);
     builder_node(&b, "ReduceMax", "x", "most");
     builder_attr_int(&b, builder_node(&b, "Cast", "most", "at"), "to", 7);
     builder_node(&b, "Squeeze", "at", "place");
     builder_node(&b, "SequenceAt", "s place", "y");
+    return b;
+}
+
+static void test_lower_sequences__other_positions_of_longer_pieces_stay(void **state)
+{
+    (void)state;
+    model_builder b = start_anywhere(false, 0, 1);
     expect_y(&b, "SplitToSequence ReduceMax Cast Squeeze SequenceAt");
+}
+
+static void test_lower_sequences__other_positions_of_single_rows(void **state)
+{
+    (void)state;
+    for (int64_t axis = -2; axis < 2; axis++) {
+        model_builder b = start_anywhere(true, axis, 0);
+        expect_y(&b, "ReduceMax Cast Squeeze Gather");
+        b = start_anywhere(true, axis, 1);
+        expect_y(&b, "ReduceMax Cast Squeeze Gather Unsqueeze");
+    }
 }
 
 static void test_lower_sequences__refused_allocations_are_reported(void **state)
@@ -77,5 +98,6 @@ static void test_lower_sequences__refused_allocations_are_reported(void **state)
     test_lower_sequences__listed_lengths(state);
     test_lower_sequences__equal_lengths(state);
     test_lower_sequences__single_rows(state);
+    test_lower_sequences__other_positions_of_single_rows(state);
     refuse_allocations_of(NULL);
 }
