@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "harness/reference_case.h"
 
 static const double TOLERANCE = 4e-6;
