@@ -70,7 +70,19 @@ for rows in (1, 256):
             {"k": normal(1, rows, 4, 1024), "q": normal(1, rows, 4, 1024), "v": normal(1, rows, 1024), "ks": const(normal(4, 1024)), "qs": const(normal(4, 1024))}, **CONTRIB)
     problem(f"GatedAdd: {rows}x2048", "GatedAdd", {"x": normal(1, rows, 2048), "y": normal(1, rows, 2048), "g": uniform(0, 1, 1, rows, 1)}, **CONTRIB)
     problem(f"ScaledSiLU: {rows}x2048", "ScaledSiLU", {"x": normal(1, rows, 2048)}, alpha=1.5, **CONTRIB)
+problem("GatedAdd: 256x2048, float16", "GatedAdd", {"x": normal(1, 256, 2048).astype(np.float16), "y": normal(1, 256, 2048).astype(np.float16), "g": uniform(0, 1, 1, 256, 1).astype(np.float16)}, **CONTRIB)
+problem("ScaledSiLU: 256x2048, float16", "ScaledSiLU", {"x": normal(1, 256, 2048).astype(np.float16)}, alpha=1.5, **CONTRIB)
+problem("LinearAttentionGate: 256 tokens, 32 heads, float16", "LinearAttentionGate",
+        {"a": normal(1, 256, 32).astype(np.float16), "d": const(normal(32)), "s": const(-uniform(0, 1, 32)), "b": normal(1, 256, 32).astype(np.float16)}, outputs=2, **CONTRIB)
 # ---- Others without a table ----
+for batch, hidden, layer, directions in ((1, 256, 0, 1), (8, 256, 256, 1), (8, 128, 0, 2)):
+    size = layer or 256
+    attention = {"qw": const(normal(directions, hidden, 128) / 16), "mw": const(normal(directions, 256, 128) / 16), "v": const(normal(directions, 128)), "m": normal(batch, 60, 256)}
+    problem(f"AttnLSTM: 24x{batch}x64, {hidden} units, {directions} direction{'s' * (directions > 1)}, memory of 60x256, {'attention layer' if layer else 'context'}", "AttnLSTM",
+            {"x": normal(24, batch, 64), "w": const(normal(directions, 4 * hidden, 64 + size) / 16), "r": const(normal(directions, 4 * hidden, hidden) / 16),
+             "b": const(normal(directions, 8 * hidden)), "": None, " ": None, "  ": None, "   ": None, **attention,
+             **({"    ": None, "aw": const(normal(directions, 256 + hidden, layer) / 16)} if layer else {})},
+            outputs=3, hidden_size=hidden, direction="bidirectional" if directions > 1 else "forward", **CONTRIB)
 problem("CumProd: 64x1024", "CumProd", {"x": uniform(0.9, 1.1, 64, 1024), "a": const([1])}, opset=26)
 problem("TensorScatter: 1 row in 8x32x2048x64", "TensorScatter", {"x": normal(1, 8, 2048, 64), "u": normal(1, 8, 1, 64), "i": const([100])}, opset=24)
 problem("MelWeightMatrix: 80 of 257", "MelWeightMatrix", {"n": const(80), "f": const(512), "r": const(16000), "l": const(0.0, np.float32), "h": const(8000.0, np.float32)})

@@ -9,6 +9,7 @@
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "kernels/shared_params.h"
+#include "kernels/vec_math.h"
 #include "ops/class_chain.h"
 
 /* For runs shorter than SHORT_RUN, a call for each step costs too much: broadcast operands are
@@ -203,22 +204,75 @@ static bool chain_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static void chain_piece(const params *p, float *y, const float *const *inputs,
-                        const uint32_t *input_steps, size_t n, float *scratch)
+/* What a piece of the tensors reads. */
+typedef struct piece {
+    const params *p;
+    uint64_t sums; /* find_sums */
+    const float *const *inputs;
+    const uint32_t *steps; /* of the inputs: 0 or 1 */
+    float *y, *scratch;
+} piece;
+
+/* Bit i: step i is a product that only the sum behind it reads. */
+static uint64_t find_sums(const chain *c)
 {
-    const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
-    const chain *c = &p->program;
+    uint32_t readers[CHAIN_STEPS] = {0};
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < chain_op_operands(c->steps[i].op); k++)
+            if (c->steps[i].at[k] >= c->inputs) readers[c->steps[i].at[k] - c->inputs]++;
+    for (uint32_t i = 0; i + 1 < c->count; i++) {
+        const chain_step *s = &c->steps[i], *next = s + 1;
+        if (s->op == CHAIN_MUL && next->op == CHAIN_ADD && readers[i] == 1 &&
+            (next->at[0] == c->inputs + i || next->at[1] == c->inputs + i))
+            found |= UINT64_C(1) << i;
+    }
+    return found;
+}
+
+static const float *operand_of(const piece *q, uint32_t at, uint32_t *step)
+{
+    const chain *c = &q->p->program;
+    *step = at < c->inputs ? q->steps[at] : 1;
+    return at < c->inputs ? q->inputs[at] : q->scratch + q->p->slot[at - c->inputs] * PIECE;
+}
+
+static float *result_of(const piece *q, uint32_t i)
+{
+    return q->p->slot[i] == OUTPUT ? q->y : q->scratch + q->p->slot[i] * PIECE;
+}
+
+/* Computes step i, the product of a tensor and a number, and the sum behind it in one pass, which
+ * reads all operands side by side. The bits are those of two passes. */
+static bool add_scaled(const piece *q, uint32_t i, size_t n)
+{
+    const chain *c = &q->p->program;
+    const chain_step *s = &c->steps[i], *next = s + 1;
+    uint32_t step[3];
+    if (!(q->sums >> i & 1)) return false;
+    const float *a = operand_of(q, s->at[0], &step[0]), *b = operand_of(q, s->at[1], &step[1]);
+    const float *added = operand_of(q, next->at[next->at[0] == c->inputs + i], &step[2]);
+    if (step[0] == step[1] || !step[2]) return false;
+    vec_math_of((cpu_level)q->p->level)
+        ->combine_rows(result_of(q, i + 1), 0, step[0] ? a : b, 0, step[0] ? *b : *a, added, 0, 1,
+                       1, n);
+    return true;
+}
+
+static void chain_piece(const piece *q, size_t n)
+{
+    const elementwise_loop *loops = elementwise_table((cpu_level)q->p->level);
+    const chain *c = &q->p->program;
     for (uint32_t i = 0; i < c->count; i++) {
         const chain_step *s = &c->steps[i];
         const void *x[CHAIN_OPERANDS];
         uint32_t step[CHAIN_OPERANDS];
-        for (size_t k = 0; k < CHAIN_OPERANDS; k++) {
-            const bool input = s->at[k] < c->inputs;
-            x[k] = input ? inputs[s->at[k]] : scratch + p->slot[s->at[k] - c->inputs] * PIECE;
-            step[k] = input ? input_steps[s->at[k]] : 1;
+        if (add_scaled(q, i, n)) {
+            i++;
+            continue;
         }
-        loops[LOOPS[s->op].loop](p->slot[i] == OUTPUT ? y : scratch + p->slot[i] * PIECE, x, step,
-                                 n, s->args);
+        for (size_t k = 0; k < CHAIN_OPERANDS; k++) x[k] = operand_of(q, s->at[k], &step[k]);
+        loops[LOOPS[s->op].loop](result_of(q, i), x, step, n, s->args);
     }
 }
 
@@ -237,6 +291,7 @@ static void chain_short(const params *p, const kernel_run *r, const uint32_t *st
     uint32_t ones[KERNEL_MAX_INPUTS];
     const float *x[KERNEL_MAX_INPUTS];
     float *room = (float *)r->scratch + (size_t)p->slots * PIECE;
+    piece q = {p, find_sums(&p->program), x, ones, NULL, r->scratch};
     walk_at at;
     size_t n, done;
     for (uint32_t i = 0; i < p->inputs; i++) ones[i] = 1;
@@ -253,7 +308,8 @@ static void chain_short(const params *p, const kernel_run *r, const uint32_t *st
                               step[i], n);
             walk_next(&at, &p->w, n);
         }
-        chain_piece(p, (float *)r->tensors[p->inputs] + first, x, ones, done, r->scratch);
+        q.y = (float *)r->tensors[p->inputs] + first;
+        chain_piece(&q, done);
     }
 }
 
@@ -268,12 +324,14 @@ static void chain_run(const kernel_run *r)
         chain_short(p, r, step);
         return;
     }
+    piece q = {p, find_sums(&p->program), x, step, NULL, r->scratch};
     walk_at at;
     size_t n;
     walk_begin(&at, &p->w, r->part, r->parts);
     for (; walk_run(&at, &p->w, PIECE, &n); walk_next(&at, &p->w, n)) {
         for (uint32_t i = 0; i < p->inputs; i++) x[i] = (const float *)r->tensors[i] + at.offset[i];
-        chain_piece(p, (float *)r->tensors[p->inputs] + at.done, x, step, n, r->scratch);
+        q.y = (float *)r->tensors[p->inputs] + at.done;
+        chain_piece(&q, n);
     }
 }
 

@@ -304,7 +304,7 @@ static void conv_linear_unit(const params *p, const kernel_run *r, size_t index)
         const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
         float *row = p->depth > DEPTH ? tile + i * t->columns : tile;
         if (p->depth <= DEPTH)
-            t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false,
+            t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false, 1,
                          (const char *)(w + (i + rows) * p->depth), rows * sizeof *w);
         for (size_t k = 0; k < rows; k++) {
             const size_t offset = (i + k) * p->positions;

@@ -238,34 +238,57 @@ static void combine_taps(int32_t *index, float *weight, const params *p, const a
     loops_of(p->level)->combine(index, weight, axes, p->axes);
 }
 
-static void grid_sample_unit(const params *p, const kernel_run *r, uint64_t unit)
+/* Finds the taps of a stretch of an image that begins at position `first`. */
+static void place_stretch(int32_t *index, float *weight, const params *p, const float *grid,
+                          size_t n)
 {
-    const grid_loops *loops = loops_of(p->level);
-    const uint64_t image = unit / stretches(p), first = unit % stretches(p) * STRETCH;
-    const size_t n = p->positions - first < STRETCH ? p->positions - first : STRETCH;
-    const uint64_t item = p->blocked ? loops->block : 1;
-    int32_t *index = r->scratch;
-    float *weight = (float *)r->scratch + (size_t)MOST_TAPS * STRETCH;
-    const grid_taps taps = {index, weight, all_taps(p), n};
-    const float *grid = (const float *)r->tensors[1] + (image * p->positions + first) * p->axes;
     axis_tables t;
     for (uint32_t a = 0; a < p->axes; a++) place_along(&t, p, a, grid + p->axes - 1 - a, n);
-    for (size_t i = 0; i < taps.taps; i++)
+    for (size_t i = 0; i < all_taps(p); i++)
         combine_taps(index + i * STRETCH, weight + i * STRETCH, p, &t, i);
-    for (uint64_t c = 0; c < p->channels; c++) {
+}
+
+/* Computes `count` stretches of an image from `begin` on, for which the scratch memory has room.
+ * One channel after the other, so that its plane stays in the cache for all of them. */
+static void sample_stretches(const params *p, const kernel_run *r, uint64_t image, uint64_t begin,
+                             size_t count)
+{
+    const grid_loops *loops = loops_of(p->level);
+    const uint64_t item = p->blocked ? loops->block : 1, each = all_taps(p) * STRETCH;
+    int32_t *index = r->scratch;
+    float *weight = (float *)r->scratch + (size_t)MOST_TAPS * STRETCH;
+    const float *grid = (const float *)r->tensors[1] + image * p->positions * p->axes;
+    for (size_t s = 0; s < count; s++) {
+        const uint64_t first = (begin + s) * STRETCH, rest = p->positions - first;
+        place_stretch(index + s * each, weight + s * each, p, grid + first * p->axes,
+                      rest < STRETCH ? rest : STRETCH);
+    }
+    for (uint64_t c = 0; c < p->channels && !cancel_requested(); c++) {
         const uint64_t plane = image * p->channels + c;
         const float *x = (const float *)r->tensors[0] + plane * p->plane * item;
-        float *y = (float *)r->tensors[2] + (plane * p->positions + first) * item;
-        (p->blocked ? loops->blocked : loops->plane)(y, x, &taps);
+        for (size_t s = 0; s < count; s++) {
+            const uint64_t first = (begin + s) * STRETCH, rest = p->positions - first;
+            const grid_taps taps = {index + s * each, weight + s * each, all_taps(p),
+                                    rest < STRETCH ? rest : STRETCH};
+            float *y = (float *)r->tensors[2] + (plane * p->positions + first) * item;
+            (p->blocked ? loops->blocked : loops->plane)(y, x, &taps);
+        }
     }
 }
 
 static void grid_sample_run(const kernel_run *r)
 {
     const params *p = r->params;
+    const uint64_t most = MOST_TAPS / all_taps(p), each = stretches(p);
     size_t from, to;
-    kernel_share(&from, &to, p->batch * stretches(p), r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) grid_sample_unit(p, r, i);
+    kernel_share(&from, &to, p->batch * each, r->part, r->parts);
+    while (from < to && !cancel_requested()) {
+        uint64_t count = each - from % each;
+        if (count > most) count = most;
+        if (count > to - from) count = to - from;
+        sample_stretches(p, r, from / each, from % each, count);
+        from += count;
+    }
 }
 
 /* tap_ns: time of a tap for one channel, or block of channels */

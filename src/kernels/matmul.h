@@ -102,9 +102,10 @@ typedef struct matmul_data {
     const float *residual; /* a matrix with the shape of C */
     float *c;
 } matmul_data;
-/* Completes a tile of C from its sums: scale, bias, residual, activation. */
-void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
-                   size_t rows, size_t column, size_t columns);
+/* Completes a tile of C from its sums: multiplies by alpha (1 if the sums hold it already), adds
+ * bias and residual, activates. */
+void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, float alpha,
+                   size_t row, size_t rows, size_t column, size_t columns);
 /* Computes a unit of the cut for `parts`. */
 void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, size_t unit,
                  const matmul_data *d, float *scratch);

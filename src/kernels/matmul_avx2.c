@@ -14,6 +14,7 @@
 #define SPREAD(p) _mm256_broadcast_ss(p)
 #define MADD(x, y, z) _mm256_fmadd_ps(x, y, z)
 #define ADD(x, y) _mm256_add_ps(x, y)
+#define MUL(x, y) _mm256_mul_ps(x, y)
 #define ZERO() _mm256_setzero_ps()
 #define MR 1
 #define RUN matmul_rows_1

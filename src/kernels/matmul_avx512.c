@@ -14,6 +14,7 @@
 #define SPREAD(p) _mm512_set1_ps(*(p))
 #define MADD(x, y, z) _mm512_fmadd_ps(x, y, z)
 #define ADD(x, y) _mm512_add_ps(x, y)
+#define MUL(x, y) _mm512_mul_ps(x, y)
 #define ZERO() _mm512_setzero_ps()
 #define MR 1
 #define RUN matmul_rows_1

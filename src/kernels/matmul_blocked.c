@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/matmul.h"
+#include "kernels/squares.h"
 #include "kernels/vec_math.h"
 
 enum {
@@ -40,15 +41,18 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
+/* Columns that lie one after the other in memory are turned by squares in registers. */
 static void pack_panel(float *to, const float *b, const matmul_shape *s, size_t width,
                        size_t columns)
 {
-    for (size_t p = 0; p < s->k; p++, to += width) {
+    const bool turned = s->b_row == 1 && s->b_column != 1;
+    if (turned) squares_transpose(to, width, b, s->b_column, columns, s->k);
+    for (size_t p = 0; p < s->k && !(turned && columns == width); p++, to += width) {
         const float *row = b + p * s->b_row;
         if (s->b_column == 1)
             memcpy(to, row, columns * sizeof *to);
         else
-            for (size_t j = 0; j < columns; j++) to[j] = row[j * s->b_column];
+            for (size_t j = 0; j < columns && !turned; j++) to[j] = row[j * s->b_column];
         for (size_t j = columns; j < width; j++) to[j] = 0;
     }
 }
@@ -99,16 +103,16 @@ static void add_to_rows(float *c, size_t step, float beta, const float *bias, si
         for (size_t j = 0; j < columns; j++) c[i * step + j] += beta * bias[i * bias_step];
 }
 
-void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
-                   size_t rows, size_t column, size_t columns)
+void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, float alpha,
+                   size_t row, size_t rows, size_t column, size_t columns)
 {
     const vec_math *v = vec_math_of(t->level);
     const size_t n = s->n, place = row * n + column;
     const bool full = s->bias == MATMUL_BIAS_FULL, by_row = s->bias == MATMUL_BIAS_ROW;
     const bool wide = d->bias && (full || s->bias == MATMUL_BIAS_COLUMN);
     float *c = d->c + place;
-    if (wide || s->alpha != 1)
-        v->combine_rows(c, n, c, n, s->alpha, wide ? d->bias + (full ? place : column) : NULL,
+    if (wide || alpha != 1)
+        v->combine_rows(c, n, c, n, alpha, wide ? d->bias + (full ? place : column) : NULL,
                         full ? n : 0, s->beta, rows, columns);
     if (d->bias && !wide)
         add_to_rows(c, n, s->beta, d->bias + (by_row ? row : 0), by_row, rows, columns);
@@ -200,24 +204,25 @@ typedef struct ahead {
 
 static void matmul_rows(const matmul_tile *t, const matmul_data *d, size_t rows, size_t depth,
                         const float *a, size_t lda, const void *b, float *c, size_t ldc,
-                        bool accumulate, ahead next)
+                        bool accumulate, float scale, ahead next)
 {
     if (d->half_tile)
-        d->half_tile->run[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
+        d->half_tile->run[rows](depth, a, lda, b, c, ldc, accumulate, scale, next.at, next.step);
     else
-        t->run[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
+        t->run[rows](depth, a, lda, b, c, ldc, accumulate, scale, next.at, next.step);
 }
 
-/* Computes one tile. A partial panel at the edge of C goes through the buffer `edge`. */
+/* Computes one tile, and multiplies it by `scale` if it is whole. A partial panel at the edge of C
+ * goes through the buffer `edge`. */
 static void matmul_run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
                             size_t depth, const float *a, size_t lda, const void *b, float *c,
-                            size_t ldc, bool accumulate, float *edge, ahead next)
+                            size_t ldc, bool accumulate, float scale, float *edge, ahead next)
 {
     if (columns == t->columns) {
-        matmul_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate, next);
+        matmul_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate, scale, next);
         return;
     }
-    matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false, next);
+    matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false, 1, next);
     vec_math_of(t->level)->combine_rows(c, ldc, edge, t->columns, 1, accumulate ? c : NULL, ldc, 1,
                                         rows, columns);
 }
@@ -286,7 +291,7 @@ static bool matmul_run_abreast(const matmul_shape *s, const matmul_tile *t, cons
     else
         return false;
     if (p + depth == s->k)
-        matmul_finish(s, t, d, u->row, u->rows, column, MATMUL_ABREAST * t->columns);
+        matmul_finish(s, t, d, s->alpha, u->row, u->rows, column, MATMUL_ABREAST * t->columns);
     return true;
 }
 
@@ -317,6 +322,7 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
         }
         const size_t column = panel * t->columns;
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
+        const bool whole = columns == t->columns;
         const void *b = panel_at(s, t, d, panel, p, depth, edge);
         const size_t tiles = (u->rows + t->rows - 1) / t->rows;
         for (size_t i = 0; i < u->rows; i += t->rows) {
@@ -326,8 +332,10 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
             const bool ends = p + depth == s->k;
             fetch_end(to, ends && d->residual ? d->residual + place : NULL, s->n, rows, columns);
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
-                            edge, fetch_ahead(t, d, b, depth, s->k, i / t->rows, tiles));
-            if (ends) matmul_finish(s, t, d, u->row + i, rows, column, columns);
+                            ends ? s->alpha : 1, edge,
+                            fetch_ahead(t, d, b, depth, s->k, i / t->rows, tiles));
+            if (ends)
+                matmul_finish(s, t, d, whole ? 1 : s->alpha, u->row + i, rows, column, columns);
         }
     }
 }

@@ -16,6 +16,7 @@
 #define SPREAD(p) _mm256_broadcast_ss(p)
 #define MADD(x, y, z) _mm256_fmadd_ps(x, y, z)
 #define ADD(x, y) _mm256_add_ps(x, y)
+#define MUL(x, y) _mm256_mul_ps(x, y)
 #define ZERO() _mm256_setzero_ps()
 
 #define WIDEN(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))

@@ -16,6 +16,7 @@
 #define SPREAD(p) _mm512_set1_ps(*(p))
 #define MADD(x, y, z) _mm512_fmadd_ps(x, y, z)
 #define ADD(x, y) _mm512_add_ps(x, y)
+#define MUL(x, y) _mm512_mul_ps(x, y)
 #define ZERO() _mm512_setzero_ps()
 
 #define WIDEN(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))

@@ -17,14 +17,14 @@ enum {
     MATMUL_ABREAST_ROWS = 3 /* the most rows of such a product */
 };
 
-/* C[rows, columns] (+)= A[rows, k] * B[k, columns]; `columns` is a constant of the set, and `b`
- * holds that many elements for each k. Strides count elements. For each k, the tile fetches memory
- * at `ahead`, which later tiles read, and adds ahead_step bytes to it. */
+/* C[rows, columns] (+)= A[rows, k] * B[k, columns], and then C *= scale; `columns` is a constant of
+ * the set, and `b` holds that many elements for each k. Strides count elements. For each k, the
+ * tile fetches memory at `ahead`, which later tiles read, and adds ahead_step bytes to it. */
 typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const float *b, float *c,
-                                     size_t ldc, bool accumulate, const char *ahead,
+                                     size_t ldc, bool accumulate, float scale, const char *ahead,
                                      size_t ahead_step);
 
-/* The same for MATMUL_ABREAST panels, which lie `panel` elements from each other. */
+/* The same without scale for MATMUL_ABREAST panels, which lie `panel` elements from each other. */
 typedef void (*matmul_abreast_function)(size_t k, const float *a, size_t lda, const float *b,
                                         size_t panel, float *c, size_t ldc, bool accumulate);
 
@@ -41,13 +41,13 @@ static inline void matmul_tile_run(const matmul_tile *t, size_t rows, size_t k, 
                                    size_t lda, const float *b, float *c, size_t ldc,
                                    bool accumulate)
 {
-    t->run[rows](k, a, lda, b, c, ldc, accumulate, (const char *)b, 0);
+    t->run[rows](k, a, lda, b, c, ldc, accumulate, 1, (const char *)b, 0);
 }
 
 /* As matmul_tile_function and matmul_abreast_function, for a B of 16-bit floats. */
 typedef void (*matmul_half_function)(size_t k, const float *a, size_t lda, const uint16_t *b,
-                                     float *c, size_t ldc, bool accumulate, const char *ahead,
-                                     size_t ahead_step);
+                                     float *c, size_t ldc, bool accumulate, float scale,
+                                     const char *ahead, size_t ahead_step);
 
 typedef void (*matmul_half_abreast_function)(size_t k, const float *a, size_t lda,
                                              const uint16_t *b, size_t panel, float *c, size_t ldc,

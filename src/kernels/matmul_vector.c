@@ -118,7 +118,7 @@ static void matmul_vector_unit(const params *p, const kernel_run *r, size_t prod
     const matmul_data d = {.bias = bias && whole ? bias + at : bias,
                            .residual = residual ? residual + at : NULL,
                            .c = y};
-    matmul_finish(&row, matmul_tile_of((cpu_level)p->level), &d, 0, 1, from, count);
+    matmul_finish(&row, matmul_tile_of((cpu_level)p->level), &d, row.alpha, 0, 1, from, count);
 }
 
 static void matmul_vector_run(const kernel_run *r)

@@ -6,9 +6,11 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/vector_four.h"
 #include "ops/class_window.h"
 
 enum { X, MASK };
+enum { PLACES = 256 }; /* of an output row, computed together */
 
 typedef struct params {
     window w;
@@ -87,22 +89,87 @@ static bool maxpool_with_mask_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Reads a row of the window at each place of an output row, up to its first masked element. The
- * first element of a plane is never masked. */
-static void add_row(float *y, const window *w, const float *x, const int32_t *mask, size_t in_row)
+/* Four elements that lie `step` apart, which is 1 or 2; nothing behind the last one is read. */
+__attribute__((always_inline)) static inline four_mask take_four(const void *from, size_t step)
 {
-    const size_t last = w->rank - 1, start = in_row * (size_t)w->in[last];
+    four_mask a, b;
+    memcpy(&a, from, sizeof a);
+    if (step == 1) return a;
+    memcpy(&b, (const char *)from + 3 * sizeof(float), sizeof b);
+    return __builtin_shufflevector(a, b, 0, 2, 5, 7);
+}
+
+/* Reads one element of the window at each of n places: y is their maximum so far, and `open` has
+ * all bits set where none was masked. Masks are data, which no branch would predict. */
+__attribute__((always_inline)) static inline void add_column(float *y, int32_t *open,
+                                                             const float *x, const int32_t *mask,
+                                                             size_t n, size_t step)
+{
+    size_t i = 0;
+    for (; step <= 2 && i + 4 <= n; i += 4) {
+        const four v = (four)take_four(x + i * step, step), before = four_load(y + i);
+        const four_mask ways = take_four(open + i, 1) & (take_four(mask + i * step, step) != 0);
+        const four_mask more = ways & (v > before);
+        memcpy(open + i, &ways, sizeof ways);
+        four_store(y + i, (four)(((four_mask)v & more) | ((four_mask)before & ~more)));
+    }
+    for (; i < n; i++) {
+        if (!mask[i * step]) open[i] = 0;
+        if (open[i] && x[i * step] > y[i]) y[i] = x[i * step];
+    }
+}
+
+/* Reads a row of the window at places [at, at + n) of an output row, up to its first masked
+ * element. */
+static void add_places(float *y, const window *w, const float *x, const int32_t *mask, int64_t at,
+                       int64_t n)
+{
+    const size_t last = w->rank - 1;
+    const int64_t stride = w->stride[last];
+    int32_t open[PLACES];
+    for (int64_t i = 0; i < n; i++) open[i] = -1;
+    for (int64_t k = 0; k < w->kernel[last]; k++) {
+        const int64_t shift = k - w->begin[last]; /* place i reads column i * stride + shift */
+        const int64_t least = shift < 0 ? (stride - 1 - shift) / stride : 0;
+        const int64_t end = shift < w->in[last] ? (w->in[last] - 1 - shift) / stride + 1 : 0;
+        const int64_t from = least > at ? least : at, to = end < at + n ? end : at + n;
+        if (from >= to) continue;
+        const float *values = x + from * stride + shift;
+        const int32_t *masks = mask + from * stride + shift;
+        const size_t count = (size_t)(to - from);
+        if (stride == 1)
+            add_column(y + from, open + (from - at), values, masks, count, 1);
+        else if (stride == 2)
+            add_column(y + from, open + (from - at), values, masks, count, 2);
+        else
+            add_column(y + from, open + (from - at), values, masks, count, (size_t)stride);
+    }
+}
+
+/* Does the same for the first row of a plane, whose first element is never masked. */
+static void add_first(float *y, const window *w, const float *x, const int32_t *mask)
+{
+    const size_t last = w->rank - 1;
     for (int64_t i = 0; i < w->out[last]; i++) {
         const int64_t first = i * w->stride[last] - w->begin[last], end = first + w->kernel[last];
         const int64_t to = end < w->in[last] ? end : w->in[last];
-        float most = y[i];
         for (int64_t column = first < 0 ? 0 : first; column < to; column++) {
-            const size_t from = start + (size_t)column;
-            if (!mask[from] && from) break;
-            most = x[from] > most ? x[from] : most;
+            if (!mask[column] && column) break;
+            y[i] = x[column] > y[i] ? x[column] : y[i];
         }
-        y[i] = most;
     }
+}
+
+static void add_row(float *y, const window *w, const float *x, const int32_t *mask, size_t in_row)
+{
+    const size_t last = w->rank - 1, start = in_row * (size_t)w->in[last];
+    if (!in_row) {
+        add_first(y, w, x, mask);
+        return;
+    }
+    for (int64_t at = 0; at < w->out[last]; at += PLACES)
+        add_places(y, w, x + start, mask + start, at,
+                   w->out[last] - at < PLACES ? w->out[last] - at : PLACES);
 }
 
 static void maxpool_with_mask_run(const kernel_run *r)

@@ -52,7 +52,7 @@ bool rnn_read_node(rnn_params *p, const op_node *n)
 
 static bool are_known(const rnn_params *p, const kernel_problem *u)
 {
-    for (size_t i = 0; i < u->input_count; i++) {
+    for (size_t i = 0; i < u->input_count && i < RNN_INPUTS; i++) {
         const kernel_tensor *t = &u->inputs[i];
         if (t->dtype && t->dtype != (i == RNN_LENGTHS ? PGY_I32 : PGY_F32)) return false;
         if (t->dtype && (i == RNN_W || i == RNN_R || i == RNN_B || i == RNN_P) && !t->data)
@@ -105,7 +105,7 @@ static void rnn_place(rnn_params *p)
     p->each = p->r + p->width * p->hidden;
 }
 
-static bool rnn_describe(rnn_params *p, const kernel_problem *u, cpu_level level)
+bool rnn_describe(rnn_params *p, const kernel_problem *u, cpu_level level)
 {
     const kernel_tensor *x = &u->inputs[RNN_X], *r = &u->inputs[RNN_R];
     *p = (rnn_params){
@@ -145,11 +145,11 @@ static bool rnn_accept(kernel_problem *u, double *cost_ns)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-/* Copies the gates of one direction; pads each gate with rows of zeros behind its hidden units. */
-static void pad_gates(float *to, const rnn_params *p, const float *from, uint64_t depth)
+void rnn_pad_gates(float *to, const rnn_params *p, const float *from, uint64_t depth, uint64_t step)
 {
     for (uint64_t g = 0; g < p->gates; g++, to += p->padded * depth) {
-        memcpy(to, from + g * p->hidden * depth, p->hidden * depth * sizeof *to);
+        for (uint64_t j = 0; j < p->hidden; j++, from += step)
+            memcpy(to + j * depth, from, depth * sizeof *to);
         memset(to + p->hidden * depth, 0, (p->padded - p->hidden) * depth * sizeof *to);
     }
 }
@@ -178,16 +178,17 @@ void rnn_pack_floats(float *to, const rnn_params *p, const kernel_problem *u, ui
                p->hidden * sizeof *to);
 }
 
-static void pack_direction(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d,
-                           float *rows)
+void rnn_pack_direction(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d,
+                        uint64_t step, float *rows)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t all = p->gates * p->hidden;
     const matmul_shape r = {.n = p->width, .k = p->hidden, .b_row = 1, .b_column = p->hidden};
     rnn_pack_floats(to, p, u, d);
-    pad_gates(rows, p, (const float *)u->inputs[RNN_W].data + d * all * p->in, p->in);
+    rnn_pad_gates(rows, p, (const float *)u->inputs[RNN_W].data + d * all * step, p->in, step);
     matmul_pack(to + p->w, rows, &p->product, t, 0, matmul_panel_count(&p->product, t));
-    pad_gates(rows, p, (const float *)u->inputs[RNN_R].data + d * all * p->hidden, p->hidden);
+    rnn_pad_gates(rows, p, (const float *)u->inputs[RNN_R].data + d * all * p->hidden, p->hidden,
+                  p->hidden);
     matmul_pack(to + p->r, rows, &r, t, 0, matmul_panel_count(&r, t));
 }
 
@@ -197,7 +198,7 @@ static bool rnn_fill(void *packed, const kernel_problem *u, const void *user)
     const uint64_t depth = p->in > p->hidden ? p->in : p->hidden;
     float *rows = mem_alloc_aligned(64, p->width * depth * sizeof *rows);
     for (uint64_t d = 0; rows && d < p->directions; d++)
-        pack_direction((float *)packed + d * p->each, p, u, d, rows);
+        rnn_pack_direction((float *)packed + d * p->each, p, u, d, p->in, rows);
     mem_free(rows);
     return rows != NULL;
 }
@@ -267,11 +268,10 @@ bool rnn_is_node(const rnn_params *p)
     return true;
 }
 
-/* Do the members that follow from others have the values that `prepare` computes? */
-static bool is_consistent(const rnn_params *p)
+bool rnn_is_consistent(const rnn_params *p)
 {
     rnn_params own = *p;
-    if (!rnn_is_node(p) || p->inputs > RNN_INPUTS) return false;
+    if (!rnn_is_node(p)) return false;
     if (!rnn_are_sizes(&own, padded_of(&own))) return false;
     rnn_place(&own);
     return own.padded == p->padded && own.width == p->width && own.bias_r == p->bias_r &&
@@ -299,7 +299,7 @@ static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
 {
     const rnn_params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
-    if (!is_consistent(p)) return extent_refuse(e, "sizes");
+    if (p->inputs > RNN_INPUTS || !rnn_is_consistent(p)) return extent_refuse(e, "sizes");
     if (!rnn_extent_tensors(e, q, p)) return false;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t item = sizeof(float);

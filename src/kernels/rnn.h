@@ -27,10 +27,15 @@ typedef struct rnn_params {
 } rnn_params;
 
 void rnn_run(const kernel_run *r);
+/* Reads the problem, with weights as LSTM, GRU and RNN have them. False: the kernels do not compute
+ * it. */
+bool rnn_describe(rnn_params *p, const kernel_problem *u, cpu_level level);
 /* Reads operator and attributes. False: not what the kernels compute. */
 bool rnn_read_node(rnn_params *p, const op_node *n);
 /* Are the members that rnn_read_node sets possible? Those read from a plan file can be anything. */
 bool rnn_is_node(const rnn_params *p);
+/* Do the members that follow from others have the values that rnn_describe sets? */
+bool rnn_is_consistent(const rnn_params *p);
 /* Are the sizes small enough that nothing computed from them overflows? */
 bool rnn_are_sizes(const rnn_params *p, uint64_t padded);
 /* Workspace of all directions: gate rows of all steps, and four state matrices for each direction.
@@ -38,6 +43,14 @@ bool rnn_are_sizes(const rnn_params *p, uint64_t padded);
 uint64_t rnn_workspace_floats(const rnn_params *p);
 /* Fills the packed floats up to the weights: the biases of W and R, added, and peepholes. */
 void rnn_pack_floats(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d);
+/* Copies the gates of one direction, whose rows of `depth` numbers lie `step` apart; pads each gate
+ * with rows of zeros behind its hidden units. */
+void rnn_pad_gates(float *to, const rnn_params *p, const float *from, uint64_t depth,
+                   uint64_t step);
+/* Packs the weights of one direction; rows of W lie `step` numbers apart, and `rows` has room for
+ * the padded gates of W or R. */
+void rnn_pack_direction(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d,
+                        uint64_t step, float *rows);
 /* States which elements of tensors are touched; refuses another number of operands. */
 bool rnn_extent_tensors(kernel_extent *e, const kernel_claim *q, const rnn_params *p);
 
@@ -59,6 +72,18 @@ uint64_t rnn_length_of(const rnn_state *s, uint64_t b);
 /* The time index that batch entry b reads at `step`; `step` must be below the entry's length. */
 uint64_t rnn_time_of(const rnn_state *s, uint64_t step, uint64_t b);
 float *rnn_row_of(const rnn_state *s, uint64_t time, uint64_t b);
+/* This part's share of X W' and the biases. */
+void rnn_multiply_inputs(const rnn_params *p, const kernel_run *r);
+/* Rows for the batch, which lie `step` numbers apart, and the packed weights of all gates that
+ * multiply them. */
+typedef struct rnn_factor {
+    const float *rows;
+    uint64_t step, depth;
+    const float *packed;
+} rnn_factor;
+/* Multiplies x by one panel of a gate, and adds the product to the gate rows of this step. */
+void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t gate, uint64_t panel,
+                  const rnn_factor *x);
 /* Computes hidden units [at, at + n) of all batch entries from the rows of this step, and stores
  * them. `ends`: this is the last phase of the step. */
 void rnn_cells(const rnn_state *s, uint64_t step, bool ends, size_t at, size_t n);

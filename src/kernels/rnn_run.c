@@ -3,7 +3,7 @@
 #include "base/cancel.h"
 #include "kernels/rnn.h"
 
-static void multiply_inputs(const rnn_params *p, const kernel_run *r)
+void rnn_multiply_inputs(const rnn_params *p, const kernel_run *r)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t units = matmul_unit_count(&p->product, t, r->parts);
@@ -20,15 +20,14 @@ static void multiply_inputs(const rnn_params *p, const kernel_run *r)
     }
 }
 
-/* Multiplies the state `from` by one panel of a gate's R' and adds the product to the gate rows of
- * this step; with `other`, stores it in s->other instead. */
-static void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t gate, uint64_t panel,
-                         const float *from, bool other)
+/* With `other`, stores the product in s->other instead. */
+static void multiply_to(const rnn_state *s, uint64_t step, uint64_t gate, uint64_t panel,
+                        const rnn_factor *x, bool other)
 {
     const rnn_params *p = s->p;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t column = panel * t->columns;
-    const float *b = s->packed + p->r + (gate * p->padded + column) * p->hidden;
+    const float *b = x->packed + (gate * p->padded + column) * x->depth;
     /* With lengths, the rows of one step may not be evenly spaced. */
     const uint64_t most = p->has_lengths ? 1 : t->rows;
     const uint64_t stride = p->batch_first ? p->steps * p->width : p->width;
@@ -37,9 +36,15 @@ static void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t gate, uint6
         if (step >= rnn_length_of(s, i)) continue;
         float *to = other ? s->other + i * p->padded + column
                           : rnn_row_of(s, rnn_time_of(s, step, i), i) + gate * p->padded + column;
-        matmul_tile_run(t, rows, p->hidden, from + i * p->padded, p->padded, b, to,
+        matmul_tile_run(t, rows, x->depth, x->rows + i * x->step, x->step, b, to,
                         other ? p->padded : stride, !other);
     }
+}
+
+void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t gate, uint64_t panel,
+                  const rnn_factor *x)
+{
+    multiply_to(s, step, gate, panel, x, false);
 }
 
 /* Computes panels [from, to) of one direction. */
@@ -49,10 +54,11 @@ static void rnn_panels(const rnn_state *s, uint64_t step, bool second, size_t fr
     const size_t columns = matmul_tile_of((cpu_level)p->level)->columns;
     const bool early = rnn_resets_early(p), ends = !early || second;
     const uint64_t first = early && second ? 2 : 0, end = early && !second ? 2 : p->gates;
-    const float *h = early && second ? s->other : s->h[step % 2];
+    const rnn_factor h = {early && second ? s->other : s->h[step % 2], p->padded, p->hidden,
+                          s->packed + p->r};
     for (size_t panel = from; panel < to && !cancel_requested(); panel++)
         for (uint64_t g = first; g < end; g++)
-            rnn_multiply(s, step, g, panel, h, p->late_reset && g == 2);
+            multiply_to(s, step, g, panel, &h, p->late_reset && g == 2);
     rnn_cells(s, step, ends, from * columns, (to - from) * columns);
 }
 
@@ -61,7 +67,7 @@ void rnn_run(const kernel_run *r)
     const rnn_params *p = r->params;
     if (r->phase == 0) {
         if (r->part == 0) rnn_begin(p, r);
-        multiply_inputs(p, r);
+        rnn_multiply_inputs(p, r);
         return;
     }
     const uint32_t each = rnn_resets_early(p) ? 2 : 1, index = (r->phase - 1) / each;

@@ -311,7 +311,7 @@ static void move_states(const rnn_problem *p, double *to, const double *from, bo
 }
 
 /* The plain products. */
-static pgy_status multiply(const rnn_problem *p, size_t input, size_t step, pgy_error *err)
+pgy_status rnn_multiply_plain(const rnn_problem *p, size_t input, size_t step, pgy_error *err)
 {
     const bool state = input == RNN_R;
     const size_t width = p->gates * p->hidden, depth = state ? p->hidden : p->inputs;
@@ -324,7 +324,7 @@ static pgy_status multiply(const rnn_problem *p, size_t input, size_t step, pgy_
 
 static pgy_status run_direction(const rnn_problem *p, const rnn_kind *kind, pgy_error *err)
 {
-    const rnn_multiply product = kind->multiply ? kind->multiply : multiply;
+    const rnn_multiply product = kind->multiply ? kind->multiply : rnn_multiply_plain;
     pgy_status st = product(p, RNN_W, 0, err);
     for (size_t step = 0; !st && step < p->steps && !cancel_requested(); step++) {
         st = product(p, RNN_R, step, err);

@@ -47,6 +47,9 @@ pgy_status rnn_infer(op_infer *c,
                      pgy_error *err) PGY_MUST_CHECK; /* def->user_data is an rnn_kind */
 pgy_status rnn_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 double rnn_flops(const op_infer *c);
+/* The product without more: an rnn_multiply. */
+pgy_status rnn_multiply_plain(const rnn_problem *p, size_t input, size_t step,
+                              pgy_error *err) PGY_MUST_CHECK;
 /* The cell of LSTM. */
 void rnn_lstm_cell(const rnn_problem *p, size_t b, const double *xw);
 extern const char *const RNN_LSTM_FUNCTIONS[];

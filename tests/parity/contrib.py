@@ -382,6 +382,26 @@ def of_quantised_lstms():
     one("coupled gates, activations", 1, s.s8, 0, states=(s.f(1, 3, 5), s.f(1, 3, 5)), input_forget=1, activations=["HardSigmoid", "Softsign", "Elu"])
 
 
+def of_lstms_with_attention():
+    s = Source("attention lstm")
+    lengths, rows = np.array([3, 5, 1], np.int32), np.array([4, 1, 3], np.int32)
+
+    def one(name, d=1, layer=0, b=False, n=None, states=False, p=False, m=None, outputs=3, **attrs):
+        f = lambda *shape: s.f(*shape, scale=0.5)
+        inner = [f(d, 20, 4 + (layer or 3)), f(d, 20, 5), f(d, 40) if b else None, n]
+        inner += [f(d, 3, 5) if states else None for _ in range(2)] + [f(d, 15) if p else None]
+        case("AttnLSTM", name, [s.f(5, 3, 4), *inner, f(d, 5, 6), f(d, 3, 6), s.f(d, 6), s.f(3, 4, 3), m, f(d, 8, layer) if layer else None], outputs, hidden_size=5, **attrs)
+
+    one("context as attention")
+    one("attention layer, bias, states", layer=2, b=True, states=True)
+    one("reverse, lengths", layer=7, n=lengths, m=rows, direction="reverse")
+    one("both directions, lengths", 2, b=True, n=lengths, m=rows, direction="bidirectional")
+    one("both directions, layer, peepholes", 2, layer=2, p=True, states=True, m=rows, direction="bidirectional")
+    one("coupled gates, peepholes, clip", b=True, p=True, input_forget=1, clip=0.5)
+    one("activations", layer=3, b=True, activations=["HardSigmoid", "Softsign", "Elu"], activation_alpha=[0.3, 1.5], activation_beta=[0.4])
+    one("Y alone", layer=2, m=rows, outputs=1)
+
+
 def of_decoders_and_encoders():
     s = Source("decoders")
     op, n, h = "DecoderMaskedMultiHeadAttention", 2, 4
@@ -556,7 +576,7 @@ def tensorrt_quantise():
 
 
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_quantised_lstms, of_diffusion_models,
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_quantised_lstms, of_lstms_with_attention, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
     contrib_recent.add(case, Source)

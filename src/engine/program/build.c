@@ -24,23 +24,40 @@ static pgy_status bind_inputs(builder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* An output that is a view of a whole tensor in the arena: the step that computes the tensor writes
- * it where the caller wants the output. */
-static bool is_written_as(builder *b, uint32_t view, size_t output)
+/* Does one step of the host compute this tensor, by a kernel that looks at no buffer of the caller?
+ */
+static bool is_computed(const builder *b, uint32_t tensor)
 {
-    build_tensor *root = &b->tensors[build_root(b, view)];
-    const program_tensor *t = &b->tensors[view].t;
-    if (root->t.place != PROGRAM_ARENA || root->constant || root->t.space ||
-        root->t.layout != KERNEL_LINEAR || t->layout != KERNEL_LINEAR ||
-        t->size_bytes != root->t.size_bytes)
+    enum { CACHES = KERNEL_JOINS_CACHES | KERNEL_SHARES_CACHES | KERNEL_GROWS_CACHES };
+    for (uint32_t i = 0; i < b->p->step_count; i++) {
+        const program_step *s = &b->p->steps[i];
+        const uint32_t first = s->input_count + s->captured_count;
+        for (uint32_t k = first; k < first + s->output_count; k++)
+            if (s->tensors[k] == tensor)
+                return s->act == PROGRAM_RUN && !s->space &&
+                       !(s->kernel && s->kernel->flags & CACHES);
+    }
+    return false;
+}
+
+/* Lets the step that computes the elements of view `from` write them into the caller's memory for
+ * output i. */
+static bool write_through(builder *b, uint32_t from, size_t i)
+{
+    const uint32_t root = build_root(b, from);
+    const program_tensor *view = &b->tensors[from].t;
+    program_tensor *t = &b->tensors[root].t;
+    if (root == from || t->place != PROGRAM_ARENA || b->tensors[root].constant || t->space ||
+        t->layout != KERNEL_LINEAR || view->layout != KERNEL_LINEAR || t->dtype != view->dtype ||
+        t->size_bytes != view->size_bytes || build_within(b, from) || !is_computed(b, root))
         return false;
-    root->t.place = PROGRAM_OUTPUT;
-    root->t.offset = output;
+    t->place = PROGRAM_OUTPUT;
+    t->offset = i;
     return true;
 }
 
-/* Adds the steps for outputs that no step writes directly: inputs, constants, blocked layouts,
- * views of another output. */
+/* Adds the steps for outputs that no step writes directly: inputs, constants, blocked layouts, and
+ * views of them. */
 static pgy_status bind_outputs(builder *b, pgy_error *err)
 {
     pgy_graph *g = b->graph;
@@ -54,7 +71,7 @@ static pgy_status bind_outputs(builder *b, pgy_error *err)
         const program_tensor *t = &b->tensors[from].t;
         outputs[i] = from;
         if (b->tensors[from].root == from && t->place == PROGRAM_OUTPUT && t->offset == i) continue;
-        if (is_written_as(b, from, i)) continue;
+        if (write_through(b, from, i)) continue;
         st = build_tensor_add(&outputs[i], b, g->outputs[i], PROGRAM_OUTPUT, err);
         if (st) return st;
         b->tensors[outputs[i]].t.offset = i;

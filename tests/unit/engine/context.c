@@ -179,6 +179,34 @@ static void test_context__views_and_outputs_at_several_shapes(void **state)
     pgy_model_destroy(model);
 }
 
+/* The step before a view writes the output: steps are those of Softmax and LogSoftmax, and a copy
+ * for a second output of the same elements. */
+static void test_context__results_behind_views_are_not_copied(void **state)
+{
+    (void)state;
+    for (uint32_t twice = 0; twice < 2; twice++) {
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "4, 6");
+        builder_ints(&b, "shape", "2", (const int64_t[]){3, 8});
+        builder_ints(&b, "flat", "1", (const int64_t[]){24});
+        builder_node(&b, "Softmax", "x", "s");
+        builder_node(&b, "LogSoftmax", "s", "z");
+        builder_node(&b, "Reshape", "s shape", "y");
+        builder_node(&b, "Reshape", "s flat", "w");
+        builder_output(&b, "z", PGY_F32, "4, 6");
+        builder_output(&b, "y", PGY_F32, "3, 8");
+        if (twice) builder_output(&b, "w", PGY_F32, "24");
+        pgy_model *model = builder_finish_bytes(&b);
+        context *s = open(model, 1);
+        pgy_tensor_map *feed = new_feed();
+        give(feed, "x", 2, (const int64_t[]){4, 6});
+        compare(s, model, feed);
+        assert_int_equal(context_program(s)->step_count, 2 + twice);
+        context_destroy(s);
+        pgy_model_destroy(model);
+    }
+}
+
 static void test_context__branches_see_outer_values(void **state)
 {
     (void)state;

@@ -64,6 +64,49 @@ static void test_lower_fused__other_names(void **state)
     expect_y(&b, "Unsqueeze Exp");
 }
 
+/* Scores whose scale and exchanged axes the optimiser put into the product. */
+static void test_lower_fused__products_of_an_attention(void **state)
+{
+    (void)state;
+    model_builder b = start_fused("2, 3, 5, 8");
+    builder_node(&b, "Sin", "x", "k");
+    builder_node(&b, "Cos", "x", "v");
+    pgy_onnx_node *n = builder_node(&b, "com.microsoft:FusedMatMul", "x k", "scores");
+    builder_attr_int(&b, n, "transB", 1);
+    builder_attr_float(&b, n, "alpha", 0.25F);
+    builder_node(&b, "Softmax", "scores", "weights");
+    builder_node(&b, "com.microsoft:FusedMatMul", "weights v", "y");
+    expect_y(&b, "Sin Cos Attention");
+}
+
+static void test_lower_fused__products_that_fuse_anew(void **state)
+{
+    (void)state;
+    model_builder b = start_fused("2, 6, 3");
+    weights(&b, "w", "2, 6, 5", 60);
+    pgy_onnx_node *n = builder_node(&b, "com.microsoft:FusedMatMul", "x w", "y");
+    builder_attr_int(&b, n, "transA", 1);
+    builder_attr_float(&b, n, "alpha", 0.25F);
+    expect_y(&b, "FusedMatMul");
+}
+
+/* A matrix turned by the optimiser takes in the BatchNormalization of rows. */
+static void test_lower_fused__product_before_batch_normalization(void **state)
+{
+    (void)state;
+    model_builder b = start_fused("1, 6, 3");
+    weights(&b, "w", "6, 5", 30);
+    weights_from(&b, "scale", "5", 5, 2);
+    weights(&b, "bias", "5", 5);
+    weights(&b, "mean", "5", 5);
+    weights_from(&b, "variance", "5", 5, 2);
+    pgy_onnx_node *n = builder_node(&b, "com.microsoft:FusedMatMul", "x w", "z");
+    builder_attr_int(&b, n, "transA", 1);
+    builder_attr_int(&b, builder_node(&b, "Flatten", "z", "rows"), "axis", 2);
+    builder_node(&b, "BatchNormalization", "rows scale bias mean variance", "y");
+    expect_y(&b, "FusedMatMul Flatten");
+}
+
 /* Attention of 2 heads of 4 for one token, with 5 or, in a shared buffer, 3 tokens before. */
 static void expect_step(bool shared, const char *inputs, const char *nodes)
 {

@@ -343,7 +343,8 @@ static void test_omitted__every_operator(void **state)
     assert_true(tried > 10000);
 }
 
-/* What the table says stands in the signature, too: inputs that a node must list are required. */
+/* What the table says stands in the signature, too: inputs that a node must list are required, but
+ * for those before a required one, as LSTMs of com.microsoft have. */
 static void test_omitted__first_input_is_rarely_optional(void **state)
 {
     (void)state;
@@ -353,7 +354,7 @@ static void test_omitted__first_input_is_rarely_optional(void **state)
         for (size_t k = 0; k < t.def->min_inputs; k++)
             *(op_requires_input(&t.node, k) ? &required : &optional) += 1;
     }
-    assert_true(required > 20 * optional);
+    assert_true(required > 15 * optional);
 }
 
 /* ---- Other forms ---------------------------------------------------------------------------- */

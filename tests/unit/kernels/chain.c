@@ -75,6 +75,23 @@ static void test_chain__inputs_that_are_repeated(void **state)
             run_case("Add x0 x1; Mul t0 x2; Sigmoid t1; Sub t2 x0", SHAPES[i], KERNEL_LINEAR) > 0);
 }
 
+/* A product with one number and the sum behind it take one pass; other products do not. */
+static void test_chain__scaled_tensors_that_are_added(void **state)
+{
+    (void)state;
+    static const char *const PROGRAMS[] = {
+        "Mul x1 x2; Add x0 t0",         "Mul x2 x1; Add t0 x0",
+        "Mul x1 x2; Add t0 t0",         "Mul x1 x2; Add t0 x2",
+        "Mul x1 x0; Add t0 x0",         "Mul x1 x2; Add x0 t0; Mul t0 t1",
+        "Mul x1 x2; Add x0 t0; Abs t1", "Abs x0; Mul t0 x2; Add t1 t0; Mul t2 x2; Add t3 x1"};
+    static const char *const SHAPES[][4] = {{"2 5 1300", "2 5 1300", "5 1", NULL},
+                                            {"2 5 1300", "2 5 1300", "2 5 1300", NULL},
+                                            {"40 7", "40 7", "40 1", NULL}};
+    for (size_t i = 0; i < sizeof PROGRAMS / sizeof *PROGRAMS; i++)
+        for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++)
+            assert_true(run_case(PROGRAMS[i], SHAPES[k], KERNEL_LINEAR) > 0);
+}
+
 static void test_chain__many_results_at_once(void **state)
 {
     (void)state;

@@ -65,6 +65,26 @@ static void test_matmul__batches(void **state)
     run_matmul(3, 7, 9, 35, true, true);
 }
 
+/* Tiles multiply whole panels by alpha as they store them; the last panel is multiplied later. Of
+ * 1100 terms, alpha comes once, behind the second block. */
+static void test_matmul__turned_columns_with_alpha(void **state)
+{
+    (void)state;
+    static const char *const A[] = {"2 13 17", "2 13 1100", "2 1 9"}, *const B[] = {"2 64 17",
+                                                                                    "2 75 1100",
+                                                                                    "2 130 9"};
+    for (size_t i = 0; i < 2 * sizeof A / sizeof *A; i++) {
+        reference_case c;
+        reference_start(&c, "com.microsoft", "FusedMatMul", 1);
+        reference_attr_int(&c, "transB", 1);
+        reference_attr_float(&c, "alpha", 1.22f);
+        reference_input(&c, PGY_F32, A[i / 2]);
+        reference_input(&c, PGY_F32, B[i / 2]);
+        if (i % 2) reference_constant(&c);
+        assert_true(reference_run(&c, 1, TOLERANCE) > 0);
+    }
+}
+
 static void test_matmul__broadcast_axes(void **state)
 {
     (void)state;
