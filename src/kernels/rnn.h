@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM, GRU and RNN in float32. Phase 0 computes X W' with the biases for all steps as one product.
- * Then each step takes one phase (two for a GRU that resets before the product): it adds H R' to
- * the rows of that step, and applies the gates to get the next H. Parts divide the hidden units, so
- * one thread computes each sum. Gates are padded to whole panels of the matrix product. */
+ * Then each step of both directions takes one phase (two for a GRU that resets before the product):
+ * it adds H R' to the rows of that step, and applies the gates to get the next H. Parts divide the
+ * hidden units, so one thread computes each sum, and finds its weights in its cache at every step.
+ * Gates are padded to whole panels of the matrix product. */
 #ifndef KERNELS_RNN_H
 #define KERNELS_RNN_H
 
