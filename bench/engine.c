@@ -9,7 +9,9 @@
  * in milliseconds (build and cpu: processor time of all threads; memory: the arena and what kernels
  * work with); with --steps then the time of
  * each kind of step on one thread: best of all runs for each step, added up by operator and kernel,
- * and every step's with --steps --each. --check compares the outputs with those of the reference.
+ * and every step's with --steps --each. With several threads, each time is followed by the time
+ * that they take together (median), and by their efficiency: the first by the second, for a thread.
+ * --check compares the outputs with those of the reference.
  */
 #include <math.h>
 #include <stdio.h>
@@ -89,6 +91,9 @@ typedef struct walk {
     char *memory, *scratch;
     void **tensors; /* address of each */
     int64_t *best;  /* per step */
+    int64_t *joint; /* per step and run, by all threads; NULL: there is one thread */
+    size_t reports, threads;
+    int runs;
 } walk;
 
 static char *align(char *p)
@@ -140,9 +145,53 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
     return PGY_OK;
 }
 
+/* ---- Steps on all threads ------------------------------------------------------------------- */
+
+static void note_joint(void *user, const char *name, double ms)
+{
+    walk *w = user;
+    const size_t step = w->reports % w->p->step_count, run = w->reports / w->p->step_count;
+    (void)name;
+    if (run < (size_t)w->runs) w->joint[step * (size_t)w->runs + run] = (int64_t)(ms * 1e6);
+    w->reports++;
+}
+
+/* Sorts the times of each step. */
+static pgy_status measure_joint(walk *w, context *s, const pgy_tensor_map *feed, pgy_error *err)
+{
+    const size_t runs = (size_t)w->runs;
+    const pgy_profiler profiler = {.size = sizeof profiler, .user = w, .layer = note_joint};
+    w->joint = mem_calloc(w->p->step_count * runs + 1, sizeof *w->joint);
+    if (!w->joint) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = pgy_context_set_profiler(s, &profiler, true, err);
+    for (int i = 0; !st && i < w->runs; i++) {
+        pgy_tensor_map *out = NULL;
+        st = pgy_tensor_map_create(&out, err);
+        if (!st) st = context_run(s, feed, out, NULL, err);
+        pgy_tensor_map_destroy(out);
+    }
+    for (size_t i = 0; i < w->p->step_count; i++)
+        qsort(w->joint + i * runs, runs, sizeof *w->joint, compare);
+    return st;
+}
+
+static int64_t joint_of(const walk *w, size_t step)
+{
+    return w->joint ? w->joint[step * (size_t)w->runs + (size_t)w->runs / 2] : 0;
+}
+
+static void print_joint(const walk *w, int64_t alone, int64_t joint)
+{
+    if (w->joint)
+        printf(" %10.1f us %4.0f %%", (double)joint / 1e3,
+               joint ? 100 * (double)alone / (double)joint / (double)w->threads : 0);
+}
+
+/* ---- Printing ------------------------------------------------------------------------------- */
+
 typedef struct kind {
     const char *op, *kernel;
-    int64_t ns;
+    int64_t ns, joint;
     size_t count;
 } kind;
 
@@ -163,20 +212,25 @@ static void print_kinds(const walk *w)
         if (k == MAX_KINDS) continue;
         if (k == count) kinds[count++] = (kind){.op = s->op_type, .kernel = name};
         kinds[k].ns += w->best[i];
+        kinds[k].joint += joint_of(w, i);
         kinds[k].count++;
     }
     qsort(kinds, count, sizeof *kinds, slowest_first);
-    for (size_t k = 0; k < count; k++)
-        printf("  %10.3f ms %4zu x %-20s %s\n", (double)kinds[k].ns / 1e6, kinds[k].count,
-               kinds[k].op, kinds[k].kernel);
+    for (size_t k = 0; k < count; k++) {
+        printf("  %10.3f ms", (double)kinds[k].ns / 1e6);
+        print_joint(w, kinds[k].ns, kinds[k].joint);
+        printf(" %4zu x %-20s %s\n", kinds[k].count, kinds[k].op, kinds[k].kernel);
+    }
 }
 
 static void print_each(const walk *w)
 {
     for (size_t i = 0; i < w->p->step_count; i++) {
         const program_step *s = &w->p->steps[i];
-        printf("  %10.1f us (thought %8.1f) %-12s %-28s", (double)w->best[i] / 1e3,
-               s->cost_ns / 1e3, s->op_type, s->kernel ? s->kernel->name : "reference");
+        printf("  %10.1f us", (double)w->best[i] / 1e3);
+        print_joint(w, w->best[i], joint_of(w, i));
+        printf(" (thought %8.1f) %-12s %-28s", s->cost_ns / 1e3, s->op_type,
+               s->kernel ? s->kernel->name : "reference");
         for (size_t k = 0; k < (size_t)s->input_count + s->output_count; k++) {
             const size_t at = k < s->input_count ? k : k + s->captured_count;
             if (s->tensors[at] == PROGRAM_NO_TENSOR) continue;
@@ -189,10 +243,10 @@ static void print_each(const walk *w)
     }
 }
 
-static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, const options *o,
-                                pgy_error *err)
+static pgy_status measure_steps(const program *p, context *s, const pgy_tensor_map *feed,
+                                const options *o, pgy_error *err)
 {
-    walk w = {.p = p};
+    walk w = {.p = p, .runs = o->runs, .threads = o->threads};
     char *memory = mem_alloc(p->spaces[0].arena_bytes + p->scratch_bytes + 512);
     w.tensors = mem_calloc(p->tensor_count + 1, sizeof *w.tensors);
     w.best = mem_calloc(p->step_count + 1, sizeof *w.best);
@@ -200,7 +254,7 @@ static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, co
     w.memory = align(memory);
     w.scratch = align(w.memory + p->spaces[0].arena_bytes);
     place_tensors(&w, feed);
-    pgy_status st = PGY_OK;
+    pgy_status st = o->threads > 1 ? measure_joint(&w, s, feed, err) : PGY_OK;
     for (int i = 0; !st && i < o->runs; i++) st = walk_once(&w, err);
     if (!st && o->each) print_each(&w);
     if (!st) print_kinds(&w);
@@ -209,6 +263,7 @@ static pgy_status measure_steps(const program *p, const pgy_tensor_map *feed, co
     mem_free(memory);
     mem_free(w.tensors);
     mem_free(w.best);
+    mem_free(w.joint);
     return st;
 }
 
@@ -315,7 +370,7 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
                p ? (double)p->spaces[0].arena_bytes / 1048576 : 0,
                p ? (double)p->spaces[0].arena_bound / 1048576 : 0,
                p ? (double)program_memory_bytes(p, o->threads) / 1048576 : 0);
-        if (o->steps && p) st = measure_steps(p, feed, o, err);
+        if (o->steps && p) st = measure_steps(p, s, feed, o, err);
         if (!st && o->check) st = check(s, model, feed, err);
         fflush(stdout);
     }

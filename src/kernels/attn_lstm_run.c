@@ -145,11 +145,10 @@ static void add_gates(const attn_lstm *p, const rnn_state *s, uint64_t step, siz
     const rnn_factor h = {s->h[step % 2], n->padded, n->hidden, s->packed + n->r};
     const rnn_factor attention = {(const float *)s->r->workspace + p->at.state, p->at.state_step,
                                   p->size, attention_weights(p, s->r, s->direction) + p->at.wa};
-    for (size_t panel = from; panel < to && !cancel_requested(); panel++)
-        for (uint64_t g = 0; g < n->gates; g++) {
-            rnn_multiply(s, step, g, panel, &h);
-            if (step) rnn_multiply(s, step, g, panel, &attention);
-        }
+    for (size_t panel = from; panel < to && !cancel_requested(); panel++) {
+        rnn_multiply(s, step, 0, n->gates, panel, &h);
+        if (step) rnn_multiply(s, step, 0, n->gates, panel, &attention);
+    }
     rnn_cells(s, step, true, from * columns, (to - from) * columns);
 }
 

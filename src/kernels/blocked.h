@@ -5,6 +5,7 @@
 #define KERNELS_BLOCKED_H
 
 #include "kernels/kernel.h"
+#include "kernels/unroll.h"
 
 typedef enum blocked_op {
     BLOCKED_RELU,
@@ -45,6 +46,12 @@ typedef struct blocked_loops {
     size_t block;
     void (*run)(const blocked_call *c);
     void (*pool)(float *y, const blocked_window *w);
+    /* Stores the mean of n pixels of a block, then the sum of squares of what they differ from it.
+     */
+    void (*measure)(float *stats, const float *x, size_t n);
+    /* y = (x - mean) * factor + bias for n pixels of a block; `terms` has these three in turn. y
+     * may be x. */
+    void (*normalize)(float *y, const float *x, size_t n, const float *terms);
 } blocked_loops;
 
 extern const blocked_loops blocked_loops_portable, blocked_loops_avx2, blocked_loops_avx512;

@@ -9,5 +9,9 @@
 
 #include "kernels/blocked_loops.inc"
 
-const blocked_loops blocked_loops_avx2 = {.block = LANES, .run = blocked_run, .pool = blocked_pool};
+const blocked_loops blocked_loops_avx2 = {.block = LANES,
+                                          .run = blocked_run,
+                                          .pool = blocked_pool,
+                                          .measure = blocked_measure,
+                                          .normalize = blocked_normalize};
 #endif

@@ -8,5 +8,8 @@
 
 #include "kernels/blocked_loops.inc"
 
-const blocked_loops blocked_loops_portable = {
-    .block = LANES, .run = blocked_run, .pool = blocked_pool};
+const blocked_loops blocked_loops_portable = {.block = LANES,
+                                              .run = blocked_run,
+                                              .pool = blocked_pool,
+                                              .measure = blocked_measure,
+                                              .normalize = blocked_normalize};

@@ -37,6 +37,10 @@
 #define MR 1
 #define RUN matmul_abreast_1
 #include "kernels/matmul_abreast.inc"
+#define RESIDENT
+#define MR 1
+#define RUN matmul_resident_1
+#include "kernels/matmul_abreast.inc"
 
 const matmul_tile matmul_tile_avx2 = {
     .rows = 6,
@@ -45,5 +49,6 @@ const matmul_tile matmul_tile_avx2 = {
     .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4, matmul_rows_5,
             matmul_rows_6},
     .abreast = {NULL, matmul_abreast_1},
+    .resident = {NULL, matmul_resident_1},
 };
 #endif

@@ -61,6 +61,16 @@
 #define MR 3
 #define RUN matmul_abreast_3
 #include "kernels/matmul_abreast.inc"
+#define RESIDENT
+#define MR 1
+#define RUN matmul_resident_1
+#include "kernels/matmul_abreast.inc"
+#define MR 2
+#define RUN matmul_resident_2
+#include "kernels/matmul_abreast.inc"
+#define MR 3
+#define RUN matmul_resident_3
+#include "kernels/matmul_abreast.inc"
 
 const matmul_tile matmul_tile_avx512 = {
     .rows = 12,
@@ -70,5 +80,6 @@ const matmul_tile matmul_tile_avx512 = {
             matmul_rows_6, matmul_rows_7, matmul_rows_8, matmul_rows_9, matmul_rows_10,
             matmul_rows_11, matmul_rows_12},
     .abreast = {NULL, matmul_abreast_1, matmul_abreast_2, matmul_abreast_3},
+    .resident = {NULL, matmul_resident_1, matmul_resident_2, matmul_resident_3},
 };
 #endif

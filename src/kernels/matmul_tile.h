@@ -28,12 +28,13 @@ typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const
 typedef void (*matmul_abreast_function)(size_t k, const float *a, size_t lda, const float *b,
                                         size_t panel, float *c, size_t ldc, bool accumulate);
 
-/* Functions are indexed by number of rows, from 1; those of `abreast` may be NULL. */
+/* Functions are indexed by number of rows, from 1; those of `abreast` and `resident` may be NULL.
+ * `resident`: panels abreast that lie in caches, so nothing is fetched ahead. */
 typedef struct matmul_tile {
     size_t rows, columns;
     cpu_level level;
     matmul_tile_function run[MATMUL_MAX_ROWS + 1];
-    matmul_abreast_function abreast[MATMUL_ABREAST_ROWS + 1];
+    matmul_abreast_function abreast[MATMUL_ABREAST_ROWS + 1], resident[MATMUL_ABREAST_ROWS + 1];
 } matmul_tile;
 
 /* Runs a tile whose operands are in the cache. */

@@ -31,6 +31,7 @@ static const struct {
     {"SkipSimplifiedLayerNormalization", NORM_ROOT, true},
     {"InstanceNormalization", NORM_INSTANCE, false},
     {"GroupNormalization", NORM_GROUP, false},
+    {"GroupNorm", NORM_GROUP, false},
     {"BatchNormalization", NORM_BATCH, false},
     {"LpNormalization", NORM_LP, false},
 };
@@ -88,10 +89,13 @@ static bool describe_planes(params *p, const kernel_problem *u)
     const kernel_tensor *x = &u->inputs[0];
     const uint64_t n = (uint64_t)x->shape[0], channels = (uint64_t)x->shape[1];
     const uint64_t plane = norm_product(x, 2, x->rank);
-    const uint64_t groups =
-        p->kind == NORM_GROUP ? (uint64_t)op_attr_int(u->node, "num_groups", 1) : channels;
+    const bool is_own = strcmp(u->node->def->name, "GroupNorm") == 0;
+    const int64_t given = op_attr_int(u->node, is_own ? "groups" : "num_groups", 1);
+    const uint64_t groups = p->kind != NORM_GROUP ? channels : given > 0 ? (uint64_t)given : 0;
     if (u->output_count != 1 || !groups || channels % groups) return false;
-    if (p->kind == NORM_GROUP && u->node->def->since < 21) return false;
+    if (p->kind == NORM_GROUP && !is_own && u->node->def->since < 21) return false;
+    if (is_own && op_attr_int(u->node, "channels_last", 1)) return false;
+    p->silu = is_own && op_attr_int(u->node, "activation", 0) == 1;
     if (p->kind == NORM_BATCH && op_attr_int(u->node, "training_mode", 0)) return false;
     if (p->kind == NORM_BATCH && u->node->def->since < 9) return false;
     p->rows = n * groups;
@@ -300,6 +304,7 @@ static void norm_planes(const params *p, const kernel_run *r, const vec_math *m,
         }
         const float factor = scale[channel] / sqrtf(variance + p->epsilon);
         m->affine(y + at, x + at, p->plane, mean, factor, bias[channel]);
+        if (p->silu) m->silu(y + at, y + at, p->plane);
     }
 }
 
@@ -342,9 +347,10 @@ static int32_t norm_free_axes(const kernel_problem *u)
 
 #define ROW(suffix, level, each, row)                                                             \
     {                                                                                             \
-        .name = "norm_f32_" #suffix, .version = 1,                                                \
+        .name = "norm_f32_" #suffix, .version = 2,                                                \
         .ops = "LayerNormalization RMSNormalization SimplifiedLayerNormalization "                \
                "InstanceNormalization GroupNormalization BatchNormalization LpNormalization "     \
+               "com.microsoft:GroupNorm "                                                         \
                "com.microsoft:SkipLayerNormalization "                                            \
                "com.microsoft:SkipSimplifiedLayerNormalization",                                  \
         .needs = level, .rates = {each, row}, .free_axes = norm_free_axes, .accept = norm_accept, \

@@ -8,7 +8,7 @@
 #include "kernels/extent.h"
 #include "kernels/packing.h"
 
-enum { MOST_STEPS = 1 << 20, MOST_FLOATS = 1 << 28 };
+enum { MOST_STEPS = 1 << 20, MOST_FLOATS = 1 << 28, MOST_PARTS = 64, THREAD_FLOPS = 8000 };
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -222,7 +222,20 @@ static pgy_status rnn_pack(kernel_plan *out, const rnn_params *p, const kernel_p
 
 static uint32_t phase_count(const rnn_params *p)
 {
-    return 1 + (uint32_t)(p->directions * p->steps) * (rnn_resets_early(p) ? 2 : 1);
+    return 1 + (uint32_t)p->steps * (rnn_resets_early(p) ? 2 : 1);
+}
+
+/* Threads wait for each other behind each step, about 0.1 us for each thread, while a thread
+ * multiplies by weights in its cache at some 80 operations a ns. So n parts take least time
+ * together if n^2 is the step's operations by 8000. Parts have the same number of panels, or the
+ * longest would have one more. */
+static uint32_t part_count(const rnn_params *p)
+{
+    const uint64_t panels = p->directions * rnn_panel_count(p);
+    const double worth = (double)p->directions * step_flops(p) / THREAD_FLOPS;
+    uint64_t each = (panels + MOST_PARTS - 1) / MOST_PARTS;
+    while (each < panels && (double)(panels / each * (panels / each)) > worth) each++;
+    return (uint32_t)((panels + each - 1) / each);
 }
 
 uint64_t rnn_workspace_floats(const rnn_params *p)
@@ -237,12 +250,9 @@ static pgy_status rnn_prepare(kernel_plan *out, const kernel_problem *u, pgy_err
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)rnn_describe(p, u, level); /* cannot fail after `accept` */
     const matmul_tile *t = matmul_tile_of(level);
-    /* Threads wait for each other behind each step, so small steps get few parts. */
-    const double worth = step_flops(p) / 200000 + 1;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->phases = phase_count(p);
-    out->parts = (uint32_t)(rnn_panel_count(p) < 64 ? rnn_panel_count(p) : 64);
-    if (out->parts > worth) out->parts = (uint32_t)worth;
+    out->parts = part_count(p);
     out->scratch_bytes = matmul_scratch_count(&p->product, t) * sizeof(float);
     out->workspace_bytes = rnn_workspace_floats(p) * sizeof(float);
     return rnn_pack(out, p, u, err);
@@ -312,7 +322,7 @@ static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, flops_per_ns)                                                   \
     {                                                                                      \
-        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level,   \
+        .name = "rnn_f32_" #suffix, .version = 3, .ops = "LSTM GRU RNN", .needs = level,   \
         .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,     \
         .accept = rnn_accept, .prepare = rnn_prepare, .run = rnn_run, .extent = rnn_extent \
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LSTM, GRU and RNN in float32. Phase 0 computes X W' with the biases for all steps as one product.
- * Then each step takes one phase (two for a GRU that resets before the product): it adds H R' to
- * the rows of that step, and applies the gates to get the next H. Parts divide the hidden units, so
- * one thread computes each sum. Gates are padded to whole panels of the matrix product. */
+ * Then each step of both directions takes one phase (two for a GRU that resets before the product):
+ * it adds H R' to the rows of that step, and applies the gates to get the next H. Parts divide the
+ * hidden units, so one thread computes each sum, and finds its weights in its cache at every step.
+ * Gates are padded to whole panels of the matrix product. */
 #ifndef KERNELS_RNN_H
 #define KERNELS_RNN_H
 
@@ -81,8 +82,9 @@ typedef struct rnn_factor {
     uint64_t step, depth;
     const float *packed;
 } rnn_factor;
-/* Multiplies x by one panel of a gate, and adds the product to the gate rows of this step. */
-void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t gate, uint64_t panel,
+/* Multiplies x by one panel of gates [first, end), and adds the products to the gate rows of this
+ * step. */
+void rnn_multiply(const rnn_state *s, uint64_t step, uint64_t first, uint64_t end, uint64_t panel,
                   const rnn_factor *x);
 /* Computes hidden units [at, at + n) of all batch entries from the rows of this step, and stores
  * them. `ends`: this is the last phase of the step. */

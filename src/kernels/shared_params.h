@@ -45,10 +45,10 @@ enum { NORM_NO_TENSOR = 255 };
 
 /* A row is a set of elements that share mean and variance. */
 typedef struct norm_params {
-    uint64_t rows, length;    /* rows of the input, elements in a row */
-    uint64_t channels, plane; /* channels of the input; positions of one channel */
-    uint64_t skip_count;      /* elements of the skip input, which is repeated; 0: no skip */
-    uint32_t kind, level;
+    uint64_t rows, length;        /* rows of the input, elements in a row */
+    uint64_t channels, plane;     /* channels of the input; positions of one channel */
+    uint64_t skip_count;          /* elements of the skip input, which is repeated; 0: no skip */
+    uint32_t kind, level, silu;   /* silu: x sigmoid(x) follows */
     uint8_t scale, bias, extra;   /* operand indices; extra: bias added to the input */
     uint8_t y, mean, factor, sum; /* operand indices of outputs */
     float epsilon;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: GroupNormalization, then x * sigmoid(x), becomes GroupNorm of com.microsoft,
- * which has both. */
+/* GroupNormalization, then x * sigmoid(x), becomes GroupNorm of com.microsoft, which has both. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -38,14 +37,12 @@ static bool fuse(pattern *p, pgy_node *n)
     return true;
 }
 
-static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
+static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     static const pattern_rule RULES[] = {fuse, NULL};
-    return pass_is_for_cuda(target) ? pattern_run(g, "fuse_norm_swish", RULES, changes, err)
-                                    : PGY_OK;
+    return pattern_run(g, "fuse_norm_swish", RULES, changes, err);
 }
 
-const pass PASS_fuse_norm_swish = {
-    .name = "fuse_norm_swish",
-    .summary = "GroupNormalization and x * sigmoid(x) after it, for CUDA devices",
-    .run_for = run};
+const pass PASS_fuse_norm_swish = {.name = "fuse_norm_swish",
+                                   .summary = "GroupNormalization and x * sigmoid(x) after it",
+                                   .run = run};

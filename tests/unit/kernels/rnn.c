@@ -86,6 +86,8 @@ static void test_rnn__all_cells(void **state)
         {"LSTM", "bidirectional", 6, 14, 9, 33, 1, 0, 0, true, false, true, true},
         {"LSTM", "bidirectional", 7, 5, 9, 17, 0, 0, 1, true, true, true, true},
         {"LSTM", "forward", 2, 4, 3, 300, 0, 0, 0, true, false, false, false},
+        {"LSTM", "bidirectional", 3, 2, 3, 300, 0, 0, 0, true, false, true, false},
+        {"LSTM", "bidirectional", 4, 1, 3, 130, 1, 0, 0, true, true, true, false},
         {"GRU", "forward", 5, 2, 7, 20, 0, 0, 0, true, false, true, false},
         {"GRU", "bidirectional", 3, 13, 40, 64, 1, 0, 0, true, false, true, false},
         {"GRU", "reverse", 6, 4, 5, 37, 0, 1, 0, true, true, true, false},

@@ -117,6 +117,33 @@ static void test_team__sleepers_wake_up(void **state)
     team_destroy(NULL);
 }
 
+/* The caller comes late to the first round, in which another thread does all parts. */
+static void come_late(size_t thread, size_t size, void *user)
+{
+    relay *r = user;
+    uint32_t part;
+    (void)size;
+    for (int round = 0; round < 2; round++) {
+        if (!team_share_begin(r->team, thread)) return;
+        if (thread == 0 && round == 0) {
+            for (int i = 0; i < 5000 && !atomic_load(&r->alone); i++) usleep(1000);
+            atomic_fetch_add(&r->calls, atomic_load(&r->alone));
+        }
+        while (team_share_next(r->team, thread, 2, &part))
+            if (round == 1) atomic_store(&r->alone, 1);
+    }
+}
+
+static void test_team__rounds_end_without_the_caller(void **state)
+{
+    (void)state;
+    relay r = {0};
+    assert_int_equal(team_create(&r.team, 2, NULL), PGY_OK);
+    team_run(r.team, true, come_late, &r);
+    assert_int_equal(atomic_load(&r.calls), 1);
+    team_destroy(r.team);
+}
+
 /* The second thread comes, and stays away from all shares: nobody waits for it. */
 static void stay_away(size_t thread, size_t size, void *user)
 {
