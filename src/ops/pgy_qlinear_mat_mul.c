@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pgy QLinearMatMul, which the engine's passes make: ONNX's QLinearMatMul, with transB of B whose
  * last two axes are exchanged. With R, Y is the QLinearAdd of com.microsoft of that result and R,
- * of the scale and zero point of the sum; R has the shape of Y, or is a row for all of its rows. */
+ * of the scale and zero point of the sum; R has the shape of Y, or is a row for all of its rows.
+ * With `parts`, the columns of a matrix B are several products side by side: scales and zero points
+ * of Y, of a row R and of the sum have an element for each. */
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 
-enum { A, B = 3, Y_SCALE = 6, Y_ZERO, MATMUL_INPUTS, R = 8 };
+enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO, MATMUL_INPUTS };
+enum { R = 8, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, INPUTS };
 
 static const op_attr_def ATTRS[] = {
+    {"parts", OP_ATTR_INT, false, "1", NULL, "1.."},
     {"transB", OP_ATTR_INT, false, "0", NULL, "0..1"},
     {0},
 };
@@ -73,8 +77,62 @@ static pgy_status add(op_eval *c, pgy_error *err)
     return integer_add(c, Y_SCALE, R, err);
 }
 
+/* ---- Products side by side ------------------------------------------------------------------ */
+
+static pgy_status check_parts(const op_eval *c, size_t parts, pgy_error *err)
+{
+    const pgy_status st = inputs_check(c, "IFIIFIFIIFIFI", err);
+    if (st) return st;
+    const int32_t rank = in_rank(c, B);
+    const size_t columns = rank == 2 ? (size_t)in_shape(c, B)[1] : 0;
+    if (c->node->input_count != INPUTS || is_turned(c->node) || !columns || columns % parts)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 3 must be a matrix whose columns %zu parts share", parts);
+    const size_t wanted[INPUTS] = {
+        [A_SCALE] = 1,       [A_ZERO] = 1,       [B_ZERO] = 1,       [Y_SCALE] = parts,
+        [Y_ZERO] = parts,    [R] = columns,      [R_SCALE] = parts,  [R_ZERO] = parts,
+        [SUM_SCALE] = parts, [SUM_ZERO] = parts, [B_SCALE] = columns};
+    for (size_t i = 0; i < INPUTS; i++)
+        if (wanted[i] && in_count(c, i) != wanted[i])
+            return op_error(c->node, err, PGY_E_SHAPE, "input %zu must have %zu elements", i,
+                            wanted[i]);
+    return PGY_OK;
+}
+
+static int64_t element_of(const op_eval *c, int64_t sum, size_t column, size_t part)
+{
+    const pgy_dtype type = c->outputs[0].dtype;
+    const double y_scale = in_f64(c, Y_SCALE)[part],
+                 scale = in_f64(c, A_SCALE)[0] * in_f64(c, B_SCALE)[column] / y_scale;
+    const int64_t zero = in_i64(c, Y_ZERO)[part];
+    const int64_t made = integer_quantize((double)sum * scale, zero, type);
+    const double added =
+        (double)(made - zero) * y_scale +
+        (double)(in_i64(c, R)[column] - in_i64(c, R_ZERO)[part]) * in_f64(c, R_SCALE)[part];
+    return integer_quantize(added / in_f64(c, SUM_SCALE)[part], in_i64(c, SUM_ZERO)[part], type);
+}
+
+static pgy_status eval_parts(op_eval *c, size_t parts, pgy_error *err)
+{
+    const pgy_status st = check_parts(c, parts, err);
+    if (st) return st;
+    const size_t depth = (size_t)in_shape(c, B)[0], columns = (size_t)in_shape(c, B)[1];
+    const int64_t *a = in_i64(c, A), *b = in_i64(c, B);
+    const int64_t a_zero = in_i64(c, A_ZERO)[0], b_zero = in_i64(c, B_ZERO)[0];
+    for (size_t i = 0; i < out_count(c, 0); i++) {
+        const size_t row = i / columns, column = i % columns;
+        int64_t sum = 0;
+        for (size_t k = 0; k < depth; k++)
+            sum += (a[row * depth + k] - a_zero) * (b[k * columns + column] - b_zero);
+        out_i64(c, 0)[i] = element_of(c, sum, column, column / (columns / parts));
+    }
+    return PGY_OK;
+}
+
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
+    const int64_t parts = op_attr_int(c->node, "parts", 1);
+    if (parts > 1) return eval_parts(c, (size_t)parts, err);
     op_tensor inputs[MATMUL_INPUTS];
     op_node node = *c->node;
     op_eval inner = *c;

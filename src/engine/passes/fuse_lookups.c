@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces nodes whose results depend on one byte by one table (pgy:Lookup): the product of a byte
  * with a table's result for it, as in quantised x * sigmoid(x); a sum or product with a constant; a
- * table behind a table. A Gelu that is written out has all of these. */
+ * table behind a table. A Gelu that is written out has all of these. A table that changes no byte
+ * goes. */
 #include "engine/passes/pass.h"
 #include "evaluate/execute.h"
 #include "transform/pattern.h"
@@ -104,9 +105,23 @@ static bool join_tables(pattern *p, pgy_node *n)
     return fine && put_table(p, n, first->inputs[0], table);
 }
 
+/* A table that leaves each byte as it is, as that of a factor which also scales the grid. */
+static bool drop_identity(pattern *p, pgy_node *n)
+{
+    op_tensor table = {0};
+    if (!pattern_is(n, LOOKUP) || pattern_dtype(n->inputs[0]) != pattern_dtype(n->inputs[1]) ||
+        !pattern_is_constant(p, n->inputs[1]))
+        return false;
+    bool same = read_constant(p, n->inputs[1], &table);
+    for (int64_t i = 0; same && i < VALUES; i++)
+        same = ((op_i64(table.value)[i] - i) & (VALUES - 1)) == 0;
+    op_tensor_release(&table);
+    return same && pattern_put(p, n, "Identity", n->inputs, 1) != NULL;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {join_operands, join_tables, NULL};
+    static const pattern_rule RULES[] = {join_operands, join_tables, drop_identity, NULL};
     return pattern_run(g, "fuse_lookups", RULES, changes, err);
 }
 

@@ -15,23 +15,6 @@ typedef struct batch_room {
 
 DEVICE uint32_t batch_row(uint32_t column) { return column / 64 * 64 + column % 16 / 2 * 8 + column % 64 / 16 * 2 + column % 2; }
 
-// The bytes of four words as columns: word e of the result has byte e of each.
-DEVICE void turn_words(uint32_t *to, const uint32_t *w)
-{
-#ifndef EMULATED
-    UNROLL for (uint32_t h = 0; h < 2; h++) {
-        const uint32_t pick = h ? 0x7362 : 0x5140, low = __byte_perm(w[0], w[1], pick), high = __byte_perm(w[2], w[3], pick);
-        to[h * 2] = __byte_perm(low, high, 0x5410);
-        to[h * 2 + 1] = __byte_perm(low, high, 0x7632);
-    }
-#else
-    for (uint32_t e = 0; e < 4; e++) {
-        to[e] = 0;
-        for (uint32_t i = 0; i < 4; i++) to[e] |= (w[i] >> e * 8 & 255) << i * 8;
-    }
-#endif
-}
-
 // 128 k of `height` rows; what lies outside is 0. `turned`: rows take the places of columns of B.
 DEVICE void bring_lines(char *tile, const u8 *from, uint32_t first, uint32_t rows, uint32_t height, uint32_t k0, uint32_t k_end, int turned)
 {
@@ -69,19 +52,6 @@ DEVICE void bring_tiles(char *tile, const packed *a, const u8 *x, const u8 *w, u
     bring_columns(tile + A_BYTES, w, n0, (uint32_t)a->n, step * BK, (uint32_t)a->k);
 #endif
     COPIES_END();
-}
-
-DEVICE int32_t sum_of_bytes(const four_words *c, int is_signed)
-{
-    int32_t sum = 0;
-    UNROLL for (int i = 0; i < 4; i++) {
-#ifndef EMULATED
-        sum = is_signed ? __dp4a((int32_t)c->at[i], 0x01010101, sum) : (int32_t)__dp4a(c->at[i], 0x01010101u, (uint32_t)sum);
-#else
-        for (int e = 0; e < 4; e++) sum += is_signed ? (int8_t)(c->at[i] >> e * 8) : (u8)(c->at[i] >> e * 8);
-#endif
-    }
-    return sum;
 }
 
 // Adds a step to the sums that zero points need. PARTS lanes share a row; the same thread keeps its sum in each step.
@@ -146,7 +116,7 @@ DEVICE void store_batch(const packed *a, const sums *s, uint32_t batch, uint32_t
             UNROLL for (uint32_t e = 0; e < 16; e++) own[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
             UNROLL for (uint32_t i = 0; i < 4; i++) {
                 int32_t v[4];
-                UNROLL for (uint32_t e = 0; e < 4; e++) v[e] = scale_one(own[i * 4 + e], a->first, a->second, a, 0, (int)e, &differ);
+                UNROLL for (uint32_t e = 0; e < 4; e++) v[e] = scale_one(own[i * 4 + e], a->first, a->second, a, 0, 0, (int)e, &differ);
                 y.at[i] = four_bytes(v);
             }
             const uint32_t lanes = lanes_with(exists && differ);

@@ -325,7 +325,7 @@ static packed_call call_of(const kernel_run *r, way w)
     call.line = l.line;
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
-    if (p->adds) call.sum = byte_binary_call_of(&p->sum);
+    if (p->adds) call.sum[0] = byte_binary_call_of(&p->sum);
     if (byte_conv_is_mapped(p, w)) {
         const byte_border b = byte_border_of(c, at.bytes);
         call.mapped = call.w + b.table;

@@ -12,8 +12,8 @@
 #include "kernels/int_matmul.h"
 #include "kernels/int_problem.h"
 
-/* Inputs of pgy:QLinearMatMul with a sum. */
-enum { Y_SCALE = 6, R = 8, SUM_INPUTS = 13 };
+/* Inputs of pgy:QLinearMatMul with a sum, and of pgy:QGemm. */
+enum { Y_SCALE = 6, Y_ZERO, R, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS, TABLE = 9 };
 enum { THIN = 8, SQUARE = 64 }; /* THIN: the tile of loose products, with two stages */
 
 typedef enum way { PACKED, BOXED, LOOSE } way;
@@ -22,8 +22,9 @@ typedef struct params {
     int_matmul m;
     packed_cut cut;
     uint32_t y_signed;
-    uint32_t adds, row; /* adds: the sum with R, which is a row for all rows of Y if `row` */
-    byte_binary sum;
+    uint32_t adds, row;    /* adds: the sum with R, which is a row for all rows of Y if `row` */
+    uint32_t parts, table; /* parts: products side by side; table: results are looked up in one */
+    byte_binary sum[PACKED_PARTS];
 } params;
 
 static uint32_t tile_of(const kernel *self);
@@ -58,7 +59,8 @@ static bool describe_sum(params *p, const kernel_problem *u)
     const uint64_t count = kernel_count(&u->inputs[R]), all = kernel_count(&u->outputs[0]);
     if (u->input_count != SUM_INPUTS || p->m.kind != INT_MATMUL_TO_BYTES ||
         p->m.n % PACKED_VECTOR || u->inputs[R].dtype != u->outputs[0].dtype ||
-        (count != all && count != p->m.n) || !byte_sum_describe(&p->sum, u, Y_SCALE, R))
+        (count != all && count != p->m.n) ||
+        (p->parts == 1 && !byte_sum_describe(&p->sum[0], u, Y_SCALE, R)))
         return false;
     p->adds = 1;
     p->row = count != all;
@@ -66,13 +68,53 @@ static bool describe_sum(params *p, const kernel_problem *u)
     return true;
 }
 
-/* Only the operator of pgy has more inputs than these. */
+/* The problem in which part `i` has the scales and zero points of all columns. */
+static bool take_part(kernel_problem *of, const kernel_problem *u, uint32_t parts, uint32_t i)
+{
+    static const uint8_t PLACES[] = {Y_SCALE, Y_ZERO, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO};
+    *of = *u;
+    for (size_t k = 0; k < sizeof PLACES; k++) {
+        kernel_tensor *t = &of->inputs[PLACES[k]];
+        if (!t->data || t->elsewhere || kernel_count(t) != parts) return false;
+        t->data = (const char *)t->data + i * (t->dtype == PGY_F32 ? sizeof(float) : 1);
+        t->rank = 0;
+    }
+    return true;
+}
+
+static bool describe_parts(params *p, const kernel_problem *u)
+{
+    kernel_problem of;
+    for (uint32_t i = 0; i < p->parts; i++)
+        if (!take_part(&of, u, p->parts, i) || !int_problem_are_scales(&of, Y_SCALE, 1) ||
+            !int_problem_is_fixed(&of, Y_ZERO, 1) ||
+            !byte_sum_describe(&p->sum[i], &of, Y_SCALE, R))
+            return false;
+    return p->row && p->m.n % (p->parts * BYTE_CHUNK) == 0;
+}
+
+static bool describe_sums(params *p, const kernel_problem *u)
+{
+    const int64_t parts = op_attr_int(u->node, "parts", 1);
+    kernel_problem plain = *u;
+    if (parts > PACKED_PARTS || (parts > 1 && u->input_count != SUM_INPUTS)) return false;
+    p->parts = (uint32_t)parts;
+    if (parts > 1 && !take_part(&plain, u, p->parts, 0)) return false;
+    if (plain.input_count > R) plain.input_count = R;
+    return int_matmul_describe(&p->m, &plain) && describe_sum(p, u) &&
+           (parts == 1 || describe_parts(p, u));
+}
+
+/* Only operators of pgy have more inputs than the others. */
 static bool describe_matmul(params *p, const kernel_problem *u)
 {
-    kernel_problem plain = *u;
-    const bool sums = strcmp(u->node->def->name, "QLinearMatMul") == 0;
-    if (sums && plain.input_count > R) plain.input_count = R;
-    return int_matmul_describe(&p->m, &plain) && (!sums || describe_sum(p, u));
+    p->parts = 1;
+    if (strcmp(u->node->def->name, "QLinearMatMul") == 0) return describe_sums(p, u);
+    if (!int_matmul_describe(&p->m, u)) return false;
+    p->table = strcmp(u->node->def->name, "QGemm") == 0 && u->input_count > TABLE;
+    return !p->table ||
+           (p->m.kind == INT_MATMUL_TO_BYTES && u->inputs[TABLE].data &&
+            kernel_count(&u->inputs[TABLE]) == 256 && int_problem_is_byte(&u->inputs[TABLE]));
 }
 
 static bool byte_matmul_describe(params *p, const kernel_problem *u, const kernel *self)
@@ -84,7 +126,7 @@ static bool byte_matmul_describe(params *p, const kernel_problem *u, const kerne
     p->cut = (packed_cut){.tile = THIN, .splits = 1};
     if (way_of(self) == LOOSE) {
         p->m.b_constant = 0;
-        return true;
+        return p->parts == 1;
     }
     p->cut = packed_cut_of(tile_of(self), p->m.m, p->m.n, byte_columns_k(p->m.k), 1);
     return is_packed(&p->m, u);
@@ -143,20 +185,23 @@ static void pack_b(int8_t *to, const int8_t *from, const int_matmul *m, bool dir
                     to[byte_columns_row(n, direct) * m->k + k] = from[k * row + n * column];
 }
 
-static double scale_of(const int_matmul *m, const kernel_problem *u, uint64_t column)
+static double scale_of(const params *p, const kernel_problem *u, uint64_t column)
 {
+    const int_matmul *m = &p->m;
     const int_matmul_places *at = &m->at;
+    const uint64_t part = column / (m->n / p->parts);
     if (!at->b_scale) return 1;
     double scale = m->alpha;
     if (at->a_scale) scale *= int_problem_float(u, at->a_scale, 0);
     scale *= int_problem_float(u, at->b_scale, column);
-    if (m->kind == INT_MATMUL_TO_BYTES) scale /= int_problem_float(u, at->y_scale, 0);
+    if (m->kind == INT_MATMUL_TO_BYTES) scale /= int_problem_float(u, at->y_scale, part);
     return scale;
 }
 
-static void pack_columns(void *packed, const byte_columns *at, const int_matmul *m, bool direct,
+static void pack_columns(void *packed, const byte_columns *at, const params *p, bool direct,
                          const kernel_problem *u)
 {
+    const int_matmul *m = &p->m;
     const uint32_t a_zero = m->at.a_zero ? (uint32_t)int_problem_int(u, m->at.a_zero, 0) : 0;
     const int8_t *b = packed;
     for (uint64_t n = 0; n < m->n; n++) {
@@ -164,7 +209,7 @@ static void pack_columns(void *packed, const byte_columns *at, const int_matmul 
         const int8_t *row = b + byte_columns_row(n, direct) * m->k;
         for (uint64_t k = 0; k < m->k; k++) sum += (uint32_t)(int32_t)row[k];
         if (m->bias_ints) bias = (uint32_t)int_problem_int(u, m->at.bias, n);
-        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum),
+        byte_columns_fill(packed, at, n, scale_of(p, u, n), (int32_t)(bias - a_zero * sum),
                           (double)m->k * 255 * 128 + fabs((double)(int32_t)bias), 0);
     }
 }
@@ -199,7 +244,7 @@ static pgy_status byte_matmul_prepare(kernel_plan *out, const kernel_problem *u,
     }
     memset(out->packed, 0, at.bytes);
     pack_b(out->packed, u->inputs[p->m.at.b].data, &p->m, direct);
-    pack_columns(out->packed, &at, &p->m, direct, u);
+    pack_columns(out->packed, &at, p, direct, u);
     return PGY_OK;
 }
 
@@ -216,8 +261,15 @@ static bool byte_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (m->a_float || m->a_zeros > 1 || !has_sizes(m)) return extent_refuse(e, "product");
     if (m->kind != INT_MATMUL_TO_INT32 && !m->at.b_scale) return extent_refuse(e, "scales");
     if (m->kind == INT_MATMUL_TO_BYTES && !m->at.y_scale) return extent_refuse(e, "scales");
-    if (p->adds > 1 || p->row > 1 || (p->adds && !byte_sum_is_valid(&p->sum)))
+    if (p->adds > 1 || p->row > 1 || p->table > 1 || !p->parts || p->parts > PACKED_PARTS)
         return extent_refuse(e, "sum");
+    for (uint32_t i = 0; p->adds && i < p->parts; i++)
+        if (!byte_sum_is_valid(&p->sum[i])) return extent_refuse(e, "sum");
+    if (p->parts > 1 && (!p->adds || !p->row || loose || m->n % (p->parts * BYTE_CHUNK)))
+        return extent_refuse(e, "parts");
+    if (p->table && (p->adds || m->kind != INT_MATMUL_TO_BYTES || m->inputs <= TABLE))
+        return extent_refuse(e, "table");
+    if (p->table) extent_tensor(e, TABLE, 256, 1);
     if (p->adds &&
         (m->kind != INT_MATMUL_TO_BYTES || m->n % PACKED_VECTOR || m->inputs != SUM_INPUTS))
         return extent_refuse(e, "sum");
@@ -257,6 +309,8 @@ static packed_kind kind_of(const params *p, way w)
                      .biased = floats && m->at.bias && !m->bias_ints,
                      .added = p->adds || (floats && m->at.sum),
                      .row = p->row != 0,
+                     .table = p->table != 0,
+                     .parts = p->parts,
                      .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &m->finish);
     return k;
@@ -320,7 +374,9 @@ static packed_call call_of(const kernel_run *r)
                      .channels = (uint32_t)m->k,
                      .alpha = 1};
     byte_columns_place(&c, &at, r->packed, &m->finish);
-    if (p->adds) c.sum = byte_binary_call_of(&p->sum);
+    for (uint32_t i = 0; p->adds && i < p->parts; i++) c.sum[i] = byte_binary_call_of(&p->sum[i]);
+    if (p->table) c.table = operand(r, TABLE);
+    c.part = m->n / p->parts;
     return c;
 }
 
@@ -334,12 +390,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     return boxed_launch_matrix(r->loaded, &p->cut, &c, type, stream, err);
 }
 
-#define OPS                                                              \
-    "MatMulInteger QLinearMatMul pgy:QLinearMatMul com.microsoft:QGemm " \
+#define OPS                                                                        \
+    "MatMulInteger QLinearMatMul pgy:QLinearMatMul com.microsoft:QGemm pgy:QGemm " \
     "com.microsoft:MatMulIntegerToFloat pgy:QuantizedMatMul"
 #define ROW(name_, unload_)                                                               \
     {                                                                                     \
-        .name = "matmul_bytes_" name_, .version = 2, .ops = OPS, .device = "cuda",        \
+        .name = "matmul_bytes_" name_, .version = 3, .ops = OPS, .device = "cuda",        \
         .accept = byte_matmul_accept, .prepare = byte_matmul_prepare,                     \
         .extent = byte_matmul_extent, .load = load, .unload = unload_, .enqueue = enqueue \
     }

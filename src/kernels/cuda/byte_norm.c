@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pgy:QLinearLayerNormalization on CUDA devices: rows of whole words that a warp keeps in
- * registers. Results are those of the definition. */
+ * registers, or of few rows a block. Results are those of the definition. */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "kernels/int_problem.h"
 
 enum { X, X_SCALE, X_ZERO, GAIN, BIAS, Y_SCALE, Y_ZERO, R, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO };
-enum { WORD = 4, LANES = 32, MOST_LENGTH = 2048, THREADS = 128, WARPS = THREADS / LANES };
-enum { MOST_BLOCKS = 1 << 20 };
+enum { WORD = 4, WARP = 32, MOST_LENGTH = 2048, THREADS = 128 };
+enum { MOST_BLOCKS = 1 << 20, FEW_ROWS = 132 * 4 };
 
 typedef struct params {
     uint64_t rows, length;
@@ -28,6 +28,7 @@ typedef struct params {
 typedef struct norm_call {
     uint64_t x, r, gain, bias, y, rows;
     double scale, y_scale, epsilon;
+    float spread, near_epsilon, near_scale, near_inverse;
     int32_t zero;
     uint32_t flip;
     byte_limits limits;
@@ -125,16 +126,24 @@ static bool byte_norm_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
+/* Threads that share a row: a warp, or all of a block if there are few rows. */
+static uint32_t lanes_of(const params *p)
+{
+    return p->rows <= FEW_ROWS && p->length >= WORD * THREADS ? THREADS : WARP;
+}
+
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
     static const cuda_source SOURCE = {
         "byte_norm", CUDA_SOURCE_byte_norm, {"run"}, {CUDA_SOURCE_bytes, CUDA_SOURCE_byte_binary}};
     const params *p = plan->params;
+    const uint32_t lanes = lanes_of(p);
     str defines = {0};
     (void)self;
     cuda_define_int(&defines, "LENGTH", (int64_t)p->length);
-    cuda_define_int(&defines, "WORDS", (int64_t)((p->length + LANES * WORD - 1) / (LANES * WORD)));
+    cuda_define_int(&defines, "LANES", lanes);
+    cuda_define_int(&defines, "WORDS", (int64_t)((p->length + lanes * WORD - 1) / (lanes * WORD)));
     cuda_define_int(&defines, "BIASED", p->biased);
     cuda_define_int(&defines, "ADDED", p->added);
     return cuda_load(out, d, &SOURCE, &defines, err);
@@ -149,7 +158,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 {
     const params *p = r->params;
     const cuda_loaded *l = r->loaded;
-    const uint64_t blocks = p->rows / WARPS + (p->rows % WARPS != 0);
+    const uint64_t rows = THREADS / lanes_of(p), blocks = p->rows / rows + (p->rows % rows != 0);
+    const double length = (double)p->length;
     norm_call c = {.x = address(r, X),
                    .r = p->added ? address(r, R) : 0,
                    .gain = address(r, GAIN),
@@ -159,6 +169,10 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                    .scale = p->scale,
                    .y_scale = p->y_scale,
                    .epsilon = p->epsilon,
+                   .spread = (float)(p->scale * p->scale / (length * length)),
+                   .near_epsilon = (float)p->epsilon,
+                   .near_scale = (float)(p->scale / (length * p->y_scale)),
+                   .near_inverse = (float)(1 / p->y_scale),
                    .zero = p->zero,
                    .flip = p->flip,
                    .limits = byte_limits_of(&p->finish)};

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation of quantised bytes; behind bytes.cu and byte_binary.cu. A warp computes a row, which it keeps in shared memory: loops
-// over registers would be so much code that few rows would wait for instructions. Sums of bytes and of their squares are whole numbers, so
-// mean and variance are exact; results are float32, and where these are too close to a half, float64 decides.
+// Layer normalisation of quantised bytes; behind bytes.cu and byte_binary.cu. A warp computes a row, or of few rows a block, which keeps it in shared
+// memory: loops over registers would be so much code that few rows would wait for instructions. Sums of bytes and of their squares are whole
+// numbers, and so is LENGTH times the distance of a number from the mean. Results are float32, and where these are too close to a half, float64
+// decides.
 //
-// WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of R are added first; BIASED.
+// LANES: threads that share a row, 32 or all; WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of
+// R are added first; BIASED.
 typedef struct byte_norm {
     const u8 *x, *r;
     const float *gain, *bias;
     u8 *y;
     uint64_t rows;
     double scale, y_scale, epsilon; // scale: of what is normalised
+    float spread, near_epsilon;     // scale^2 / LENGTH^2, and epsilon
+    float near_scale, near_inverse; // scale / (LENGTH y_scale), and one over y_scale
     int32_t zero;                   // of its bytes after the flip
     uint32_t flip;
     byte_limits limits;
     byte_binary sum;
 } byte_norm;
 
-enum { NORM_THREADS = 128, WARPS = NORM_THREADS / 32, ROW_WORDS = LENGTH / 4 };
+enum { NORM_THREADS = 128, ROWS = NORM_THREADS / LANES, ROW_WORDS = LENGTH / 4 };
 
 typedef struct ALIGNED(16) column { float at[4]; } column;
 
-// (number - mean) * factor is the normalised number.
+// (LENGTH number - sum) * factor is the normalised number over the scale of Y.
 typedef struct moments {
-    double mean, factor;
-    float near_mean, near_factor; // the factor over the scale of Y
-    float near_inverse;           // one over that scale
+    int32_t sum, squares;
+    float factor;
 } moments;
 
 // What few bytes need: a function of its own keeps it out of the way of the others.
@@ -34,9 +37,17 @@ typedef struct moments {
 #define SELDOM DEVICE
 #endif
 
-DEVICE int32_t sum_of_warp(int32_t x)
+// A number of each lane of a row, added. `room` has a number for each warp.
+DEVICE int32_t sum_of_row(int32_t x, int32_t *room)
 {
     UNROLL for (int lanes = 16; lanes; lanes /= 2) x += SHUFFLE_XOR(x, lanes);
+#if LANES > 32
+    if (THREAD % 32 == 0) room[THREAD / 32] = x;
+    BARRIER();
+    x = 0;
+    UNROLL for (uint32_t i = 0; i < LANES / 32; i++) x += room[i];
+#endif
+    (void)room;
     return x;
 }
 
@@ -88,41 +99,52 @@ DEVICE column numbers_of(uint32_t x, uint32_t other, const byte_norm *a)
     return to;
 }
 
+// LENGTH^2 times the variance: a difference of products that float32 could not hold.
+DEVICE double apart_of(int32_t sum, int32_t squares)
+{
+    return ADD_F64(MUL_F64((double)LENGTH, (double)squares), -MUL_F64((double)sum, (double)sum));
+}
+
+#ifndef EMULATED
+#define RECIPROCAL_ROOT(x) rsqrtf(x)
+#else
+#define RECIPROCAL_ROOT(x) (1 / sqrtf(x))
+#endif
+
 DEVICE moments moments_of(int32_t sum, int32_t squares, const byte_norm *a)
 {
-    const double count = LENGTH, all = sum, apart = ADD_F64(MUL_F64(count, (double)squares), -MUL_F64(all, all)), scaled = MUL_F64(a->scale, a->scale);
-    moments m;
-    m.mean = all / count;
-    m.factor = a->scale / sqrt(ADD_F64(MUL_F64(apart / MUL_F64(count, count), scaled), a->epsilon));
-    m.near_mean = (float)m.mean;
-    m.near_factor = (float)(m.factor / a->y_scale);
-    m.near_inverse = (float)(1 / a->y_scale);
+    moments m = {sum, squares, 0};
+    m.factor = MUL_F32(RECIPROCAL_ROOT(FMA_F32((float)apart_of(sum, squares), a->spread, a->near_epsilon)), a->near_scale);
     return m;
 }
 
-SELDOM uint32_t exact_result(float x, double mean, double factor, float gain, float bias, const byte_norm *a)
+SELDOM uint32_t exact_result(float x, int32_t sum, int32_t squares, float gain, float bias, const byte_norm *a)
 {
+    const double count = LENGTH, mean = (double)sum / count, variance = MUL_F64(apart_of(sum, squares) / MUL_F64(count, count), MUL_F64(a->scale, a->scale));
+    const double factor = a->scale / sqrt(ADD_F64(variance, a->epsilon));
     const double v = ADD_F64(MUL_F64(MUL_F64((double)x - mean, factor), (double)gain), (double)bias);
     return (u8)exact_byte(v / a->y_scale, a->limits);
 }
 
-// The few roundings to float32 are off by less than 2^-21 of what is added. Clamped to a little beyond the limits, what is rounded is a byte.
+// The roundings to float32 of a product are off by less than 2^-20 of it, those of what is added by 2^-21, those of both by a little more than
+// their sum has. Clamped to a little beyond the limits, what is rounded is a byte.
 DEVICE uint32_t results_of(column x, const moments *m, column gain, column bias, const byte_norm *a)
 {
     const float low = (float)(a->limits.low - a->limits.zero) - 0.25f, high = (float)(a->limits.high - a->limits.zero) + 0.25f;
     const float end = ROUNDING_F32 + (float)a->limits.zero;
     uint32_t four = 0, differ = 0;
     UNROLL for (uint32_t e = 0; e < 4; e++) {
-        const float factor = MUL_F32(gain.at[e], m->near_factor), added = MUL_F32(bias.at[e], m->near_inverse);
-        const float slack = fminf(FMA_F32(fabsf(factor), 0x1p-13f, fabsf(added) * 0x1p-21f), 1); // 1: of what is no number, too
-        const float v = fminf(fmaxf(FMA_F32(ADD_F32(x.at[e], -m->near_mean), factor, added), low), high);
+        const float apart = FMA_F32(x.at[e], (float)LENGTH, -(float)m->sum); // whole numbers below 2^24
+        const float product = MUL_F32(apart, MUL_F32(gain.at[e], m->factor)), added = MUL_F32(bias.at[e], a->near_inverse);
+        const float slack = fminf(FMA_F32(fabsf(product), 0x1p-20f, FMA_F32(fabsf(added), 0x1p-20f, 0x1p-16f)), 1); // 1: of what is no number, too
+        const float v = fminf(fmaxf(ADD_F32(product, added), low), high);
         const uint32_t bits = f32_bits(ADD_F32(ADD_F32(v, -slack), end));
         differ |= bits ^ f32_bits(ADD_F32(ADD_F32(v, slack), end));
         four |= (bits & 255) << e * 8;
     }
     if (differ) {
         four = 0;
-        UNROLL for (uint32_t e = 0; e < 4; e++) four |= exact_result(x.at[e], m->mean, m->factor, gain.at[e], bias.at[e], a) << e * 8;
+        UNROLL for (uint32_t e = 0; e < 4; e++) four |= exact_result(x.at[e], m->sum, m->squares, gain.at[e], bias.at[e], a) << e * 8;
     }
     return four;
 }
@@ -133,22 +155,22 @@ DEVICE column column_at(const float *from, uint32_t i)
     return i < ROW_WORDS ? ((const column *)from)[i] : none;
 }
 
-DEVICE void norm_row(const byte_norm *a, column *room, uint64_t row)
+DEVICE void norm_row(const byte_norm *a, column *room, int32_t (*sums)[LANES / 32], uint64_t row)
 {
-    const uint32_t lane = THREAD % 32;
+    const uint32_t lane = THREAD % LANES;
     uint32_t x[WORDS], other[WORDS];
     float sum = 0, squares = 0; // whole numbers below 2^24, which are exact
     UNROLL for (uint32_t i = 0; i < WORDS; i++) {
-        const int inside = lane + i * 32 < ROW_WORDS;
-        x[i] = inside ? ((const uint32_t *)a->x)[row * ROW_WORDS + lane + i * 32] : 0;
-        other[i] = inside && ADDED ? ((const uint32_t *)a->r)[row * ROW_WORDS + lane + i * 32] : 0;
+        const int inside = lane + i * LANES < ROW_WORDS;
+        x[i] = inside ? ((const uint32_t *)a->x)[row * ROW_WORDS + lane + i * LANES] : 0;
+        other[i] = inside && ADDED ? ((const uint32_t *)a->r)[row * ROW_WORDS + lane + i * LANES] : 0;
     }
     UNROLL for (uint32_t i = 0; i < WORDS; i++) {
-        if (lane + i * 32 >= ROW_WORDS) continue;
-        room[lane + i * 32].at[0] = bits_f32(x[i]);
-        room[lane + i * 32].at[1] = bits_f32(other[i]);
+        if (lane + i * LANES >= ROW_WORDS) continue;
+        room[lane + i * LANES].at[0] = bits_f32(x[i]);
+        room[lane + i * LANES].at[1] = bits_f32(other[i]);
     }
-    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += 32) {
+    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += LANES) {
         const column now = numbers_of(f32_bits(room[i].at[0]), f32_bits(room[i].at[1]), a);
         UNROLL for (uint32_t e = 0; e < 4; e++) {
             sum = ADD_F32(sum, now.at[e]);
@@ -158,11 +180,11 @@ DEVICE void norm_row(const byte_norm *a, column *room, uint64_t row)
     }
     column gain = column_at(a->gain, lane), bias = {{0, 0, 0, 0}};
     if (BIASED) bias = column_at(a->bias, lane);
-    const moments m = moments_of(sum_of_warp((int32_t)sum), sum_of_warp((int32_t)squares), a);
-    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += 32) {
-        const column next_gain = column_at(a->gain, i + 32);
+    const moments m = moments_of(sum_of_row((int32_t)sum, sums[0]), sum_of_row((int32_t)squares, sums[1]), a);
+    UNROLL_1 for (uint32_t i = lane; i < ROW_WORDS; i += LANES) {
+        const column next_gain = column_at(a->gain, i + LANES);
         column next_bias = bias;
-        if (BIASED) next_bias = column_at(a->bias, i + 32);
+        if (BIASED) next_bias = column_at(a->bias, i + LANES);
         ((uint32_t *)a->y)[row * ROW_WORDS + i] = results_of(room[i], &m, gain, bias, a);
         gain = next_gain;
         bias = next_bias;
@@ -171,6 +193,12 @@ DEVICE void norm_row(const byte_norm *a, column *room, uint64_t row)
 
 KERNEL(run, byte_norm, NORM_THREADS)
 {
-    SHARED column room[WARPS][ROW_WORDS]; // a lane reads what it has written
-    for (uint64_t row = (uint64_t)BLOCK_X * WARPS + THREAD / 32; row < a.rows; row += (uint64_t)BLOCKS_X * WARPS) norm_row(&a, room[THREAD / 32], row);
+    SHARED column room[ROWS][ROW_WORDS]; // a lane reads what it has written
+    SHARED int32_t sums[ROWS][2][LANES / 32];
+    for (uint64_t row = (uint64_t)BLOCK_X * ROWS + THREAD / LANES; row < a.rows; row += (uint64_t)BLOCKS_X * ROWS) {
+        norm_row(&a, room[THREAD / LANES], sums[THREAD / LANES], row);
+#if LANES > 32
+        BARRIER(); // all have read the sums
+#endif
+    }
 }

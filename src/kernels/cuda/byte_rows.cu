@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that go from the registers of a product to rows of Y (DIRECT); text behind packed_sums.cu. Rows of packed W are in such an order
+// Bytes that go from the registers of a product to rows of Y (DIRECT); text behind packed_sums.cu and byte_words.cu. Rows of packed W are in such an order
 // (byte_columns_row) that the sums of a thread, of every 64 columns, are 16 neighbours of a row of Y. What is added to a sum is there
 // before the products. ADDED_ROW: the same row is added to all. Y_KIND, Y_LOW, Y_HIGH: the type of Y and its limits; ABOVE, BELOW: results have a higher lowest, a lower highest byte.
 typedef struct ALIGNED(16) four_ints { int32_t at[4]; } four_ints;
 typedef struct ALIGNED(16) four_floats { float at[4]; } four_floats;
-typedef struct ALIGNED(16) four_words { uint32_t at[4]; } four_words;
 
-// Scales of a tile's columns that are too small and too large.
-typedef struct ALIGNED(16) scale_room { float least[BN], most[BN]; } scale_room;
+// Scales of a tile's columns that are too small and too large, and the table, of which each lane has a copy in a memory bank of its own.
+typedef struct ALIGNED(16) scale_room {
+    float least[BN], most[BN];
+#if LOOKED_UP
+    uint32_t table[64][32];
+#endif
+} scale_room;
 
 DEVICE uint32_t own_row(uint32_t h) { return THREAD / 32 * 16 + THREAD % 32 / 4 + h * 8; }
 DEVICE uint32_t own_column(uint32_t c) { return c * 64 + THREAD % 4 * 16; }
@@ -28,6 +32,9 @@ DEVICE const int32_t *offsets_of(const packed *a, uint32_t group, uint64_t m)
 DEVICE void load_scales(scale_room *room, const packed *a, uint32_t group, uint64_t n0)
 {
     const uint64_t n = n0 + THREAD, at = group * a->n + n;
+#if LOOKED_UP
+    for (uint32_t i = THREAD; i < 64 * 32; i += PACKED_THREADS) room->table[i / 32][i % 32] = ((const uint32_t *)a->table)[i / 32];
+#endif
     if (THREAD >= BN) return;
     room->least[THREAD] = n < a->n ? a->least[at] : 0;
     room->most[THREAD] = n < a->n ? a->most[at] : 0;
@@ -46,31 +53,6 @@ DEVICE void begin_bytes(sums *s, const packed *a, uint32_t group, uint64_t m0, u
             }
         }
     }
-}
-
-// Four numbers as bytes; those beyond the type's limits become these.
-DEVICE uint32_t four_bytes(const int32_t *v)
-{
-#if !defined(EMULATED) && __CUDA_ARCH__ >= 720
-    uint32_t y;
-    asm("{\n.reg .b32 high;\ncvt.pack.sat." Y_KIND ".s32.b32 high, %4, %3, 0;\ncvt.pack.sat." Y_KIND ".s32.b32 %0, %2, %1, high;\n}\n"
-        : "=r"(y) : "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]));
-    return y;
-#else
-    uint32_t y = 0;
-    for (uint32_t e = 0; e < 4; e++) y |= (uint32_t)(u8)(v[e] < Y_LOW ? Y_LOW : v[e] > Y_HIGH ? Y_HIGH : v[e]) << e * 8;
-    return y;
-#endif
-}
-
-// A sum times scales that are too small and too large, in float32 and rounded: where both agree, so does the exact product. *differ becomes
-// not 0 if they do not, as where it is too large for float32. The bits are those of the result plus ROUNDING_F32.
-DEVICE uint32_t scale_1(int32_t sum, float least, float most, float middle, uint32_t *differ)
-{
-    const float x = (float)sum;
-    const uint32_t low = f32_bits(FMA_F32(x, least, middle)), high = f32_bits(FMA_F32(x, most, middle));
-    *differ |= low ^ high;
-    return low;
 }
 
 #if ADDED
@@ -101,10 +83,10 @@ DEVICE float byte_above(uint32_t four, int e)
 DEVICE uint32_t flip_of(uint32_t flip) { return flip * 0x01010101; }
 
 // Result e of a thread's word. A margin to both sides of the sum of both bytes decides as the two scales do.
-DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint32_t rest, int e, uint32_t *differ)
+DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint64_t column, uint32_t rest, int e, uint32_t *differ)
 {
-    const byte_binary *const q = &a->sum;
-    const float middle = ROUNDING_F32 + (float)a->zero, low = ROUNDING_F32 + (float)a->low, high = ROUNDING_F32 + (float)a->high;
+    const byte_binary *const q = sum_at(a, column);
+    const float middle = ROUNDING_F32 + (float)zero_at(a, column), low = ROUNDING_F32 + (float)a->low, high = ROUNDING_F32 + (float)a->high;
     const float zero = ROUNDING_F32 + (float)(q->a_zero - (int32_t)q->a_flip), rest_zero = 0x1p23f + (float)q->b_zero, end = ROUNDING_F32 + (float)q->limits.zero;
     const float x = fminf(fmaxf(bits_f32(scale_1(sum, least, most, middle, differ)), low), high);
     const float from = FMA_F32(ADD_F32(byte_above(rest ^ q->b_flip * 0x01010101, e), -rest_zero), q->b_factor, -q->margin);
@@ -118,10 +100,10 @@ typedef struct rests { four_words at[BN / 64][2]; } rests;
 #define RESTS_EARLY 0
 DEVICE void load_rests(rests *r, const packed *a, uint32_t group, uint64_t m0, uint64_t n0) { (void)r, (void)a, (void)group, (void)m0, (void)n0; }
 
-DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint32_t rest, int e, uint32_t *differ)
+DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint64_t column, uint32_t rest, int e, uint32_t *differ)
 {
     int32_t v = (int32_t)(scale_1(sum, least, most, ROUNDING_F32 + (float)a->zero, differ) - f32_bits(ROUNDING_F32));
-    (void)rest, (void)e;
+    (void)column, (void)rest, (void)e;
 #if ABOVE
     v = v > a->low ? v : a->low;
 #endif
@@ -159,11 +141,11 @@ DEVICE uint32_t lanes_with(int flag)
 // Rounds the 16 results of each of these lanes by float64, a result in each lane of the warp: all lanes call it.
 DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, four_words rest)
 {
-    const byte_limits l = {a->zero, a->low, a->high};
     const uint32_t own = THREAD % 32 % 16;
     (void)rest;
     while (lanes) {
         const uint32_t from = LOWEST_BIT(lanes), first = SHUFFLE(column, from);
+        const byte_limits l = {zero_at(a, first), a->low, a->high};
         int32_t sum = 0;
         UNROLL for (uint32_t e = 0; e < 16; e++) {
             const int32_t v = SHUFFLE(sums[e], from);
@@ -176,7 +158,7 @@ DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t 
             const uint32_t four = SHUFFLE(rest.at[i], from);
             if (own / 4 == i) other = four >> own % 4 * 8;
         }
-        byte = byte_sum(byte, (u8)other, &a->sum);
+        byte = byte_sum(byte, (u8)other, sum_at(a, first));
 #endif
         uint32_t word = (uint32_t)byte << own % 4 * 8;
         word |= SHUFFLE_XOR(word, 1);
@@ -188,6 +170,19 @@ DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t 
         lanes &= lanes - 1;
     }
 }
+
+#if LOOKED_UP
+// Four bytes of the table.
+DEVICE uint32_t look_up(const scale_room *room, uint32_t four)
+{
+    uint32_t v[4];
+    UNROLL for (uint32_t e = 0; e < 4; e++) {
+        const uint32_t byte = four >> e * 8;
+        v[e] = *((const u8 *)room->table + ((byte << 5 & 0x1f80) | THREAD % 32 * 4 | (byte & 3)));
+    }
+    return low_bytes(v);
+}
+#endif
 
 DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, const rests *r, uint32_t group, uint64_t m0, uint64_t n0)
 {
@@ -207,7 +202,7 @@ DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, 
             UNROLL for (uint32_t h = 0; h < 2; h++) {
                 int32_t v[4];
                 UNROLL for (uint32_t e = 0; e < 4; e++)
-                    v[e] = scale_one(s->at[c * 8 + i * 2 + e / 2][h * 2 + e % 2], least.at[e], most.at[e], a, REST_OF(h).at[i], (int)e, &differ[h]);
+                    v[e] = scale_one(s->at[c * 8 + i * 2 + e / 2][h * 2 + e % 2], least.at[e], most.at[e], a, column, REST_OF(h).at[i], (int)e, &differ[h]);
                 y[h].at[i] = four_bytes(v);
             }
         }
@@ -218,6 +213,9 @@ DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, 
             int32_t v[16];
             UNROLL for (uint32_t e = 0; e < 16; e++) v[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
             if (lanes) settle(&y[h], v, lanes, (uint32_t)column, a, REST_OF(h)); // few differ
+#if LOOKED_UP
+            UNROLL for (uint32_t i = 0; i < 4; i++) y[h].at[i] = look_up(room, y[h].at[i]);
+#endif
             if (exists) *(four_words *)(a->y + m * a->y_row + column) = y[h];
         }
     }

@@ -119,6 +119,8 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "BIASED", k->biased);
     cuda_define_int(defines, "ADDED", k->added);
     cuda_define_int(defines, "ADDED_ROW", k->row);
+    cuda_define_int(defines, "JOINED", k->parts ? k->parts : 1);
+    cuda_define_int(defines, "LOOKED_UP", k->table);
     cuda_define_int(defines, "ACTIVATION", k->activation);
     cuda_define_type(defines, "X", k->types.x);
     cuda_define_type(defines, "WEIGHT", bytes ? k->types.w : k->types.x);
@@ -137,7 +139,9 @@ cuda_source packed_text(const packed_kind *kind, const char *name, const char *t
     if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
     if (kind->finish == PACKED_TO_BYTES && kind->added) s.before[count++] = CUDA_SOURCE_byte_binary;
     s.before[count++] = CUDA_SOURCE_packed_sums;
-    if (kind->direct) s.before[count] = CUDA_SOURCE_byte_rows;
+    if (!kind->direct) return s;
+    s.before[count++] = CUDA_SOURCE_byte_words;
+    s.before[count] = CUDA_SOURCE_byte_rows;
     return s;
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
 
-enum { PACKED_BATCH_AXES = 6 };
+enum { PACKED_BATCH_AXES = 6, PACKED_PARTS = 3 };
 
 /* Arguments of the kernel in packed.cu: the same struct as there. */
 typedef struct packed_call {
@@ -34,7 +34,9 @@ typedef struct packed_call {
             b_batch[PACKED_BATCH_AXES];
         uint32_t batch_rank, b_scales, b_zeros;
     } loose;              /* with packed_kind.loose */
-    byte_binary_call sum; /* of bytes with packed_kind.added: of a result and the residual */
+    uint64_t table, part; /* with packed_kind.table; part: columns of each of packed_kind.parts */
+    /* Of bytes with packed_kind.added: of a result and the residual, for each part. */
+    byte_binary_call sum[PACKED_PARTS];
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
@@ -88,7 +90,9 @@ typedef struct packed_kind {
     bool direct, y_signed, above, below;
     bool stays; /* a block computes several tiles */
     bool late; /* the kernel before makes the weights, so they are no constants; only in boxed.cu */
-    bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
+    bool table;     /* results of bytes are looked up in a table */
+    uint32_t parts; /* more than 1: products side by side, each with a sum of its own */
+    bool slim;      /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */

@@ -7,6 +7,7 @@
 // VECTOR: rows of Y are whole vectors of 8; X, WEIGHT, BIAS, RESIDUAL, Y: types; BIASED, ADDED: there is a bias, a residual. FINISH:
 // what results are made of, of bytes: 1 bytes, 2 int32, 3 and 4 float32 of QuantizedConv and QuantizedMatMul. PLANES: Y is linear. MAPPED: of bytes, what lies outside of
 // the image counts as 0, not as its zero point.
+// JOINED: products side by side, of `part` columns each, whose sums with a row have scales and zero points of their own. LOOKED_UP: bytes are looked up in a table.
 // SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes. DIRECT: see byte_rows.cu. STAYS: see packed.cu.
 enum { ROW_BYTES = SLIM ? 64 : 128, CHUNK = 16 / sizeof(X), BK = ROW_BYTES / sizeof(X), PACKED_THREADS = BM * 2 };
 enum { A_BYTES = BM * ROW_BYTES, STAGE_BYTES = (BM + BN) * ROW_BYTES, SUMS = BN / 8, OUT_PITCH = BN + 8 };
@@ -51,10 +52,28 @@ typedef struct packed {
     const float *least, *most;
     uint64_t w_rows;
     loose loose;
+    const u8 *table;
+    uint64_t part;
 #if FINISH == 1 && ADDED
-    byte_binary sum; // of a byte and the residual
+    byte_binary sum[JOINED]; // of a byte and the residual
 #endif
 } packed;
+
+#if FINISH == 1 && ADDED
+DEVICE const byte_binary *sum_at(const packed *a, uint64_t column) { return &a->sum[JOINED > 1 ? (uint32_t)column / (uint32_t)a->part : 0]; }
+#endif
+
+// The zero point of a result of this column.
+DEVICE int32_t zero_at(const packed *a, uint64_t column)
+{
+#if FINISH == 1 && ADDED && JOINED > 1
+    const byte_binary *const q = sum_at(a, column);
+    return q->a_zero - (int32_t)q->a_flip;
+#else
+    (void)column;
+    return a->zero;
+#endif
+}
 
 // ---- Products --------------------------------------------------------------------------------------
 
@@ -304,14 +323,17 @@ DEVICE Y finish_one(const packed *a, const columns *c, uint32_t e, int32_t sum, 
 DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t step, uint64_t column, uint32_t count, const int32_t *sum)
 {
 #if FINISH == 1
-    const byte_limits l = {a->zero, a->low, a->high};
+    const byte_limits l = {zero_at(a, column), a->low, a->high};
     int32_t whole[8];
     UNROLL for (int e = 0; e < 8; e++) whole[e] = (int32_t)((uint32_t)sum[e] + (uint32_t)c->offsets[e]);
     byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
     (void)column;
 #if ADDED // and VECTOR
     const byte_pack r = *(const byte_pack *)(a->residual + (ADDED_ROW ? column : at));
-    UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], &a->sum);
+    UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], sum_at(a, column));
+#endif
+#if LOOKED_UP
+    UNROLL for (int e = 0; e < 8; e++) p.at[e] = a->table[p.at[e]];
 #endif
 #if VECTOR
     *(byte_pack *)(a->y + at) = p;

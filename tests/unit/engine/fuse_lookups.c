@@ -76,9 +76,26 @@ static void test_fuse_lookups__constants_of_columns_stay(void **state)
     expect_y(&b, "QuantizeLinear QLinearAdd DequantizeLinear");
 }
 
+/* A factor that only scales the grid changes no byte; one that does not makes a table. */
+static void test_fuse_lookups__a_table_that_changes_nothing(void **state)
+{
+    static const float FACTORS[] = {0.125f, 0.2f};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        model_builder b = start_quantised("3, 40", PGY_I8);
+        scalar(&b, "factor", FACTORS[i]);
+        quantise(&b, "factor", "c", FACTORS[i] / 255, PGY_I8, -128);
+        builder_node(&b, "Mul", "xd cd", "s");
+        end_quantised(&b, "s", 0.017f * 0.125f, PGY_I8, -3);
+        expect_y(&b,
+                 i ? "QuantizeLinear Lookup DequantizeLinear" : "QuantizeLinear DequantizeLinear");
+    }
+}
+
 static void test_fuse_lookups__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_fuse_lookups)) skip();
     test_fuse_lookups__gelu_in_steps_is_one_table(state);
+    test_fuse_lookups__a_table_that_changes_nothing(state);
     refuse_allocations_of(NULL);
 }

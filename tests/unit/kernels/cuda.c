@@ -139,6 +139,7 @@ static void test_cuda__bytes(void **state)
                                         "matmul_integer",
                                         "qlinear_matmul",
                                         "q_gemm",
+                                        "pgy_qgemm",
                                         "mat_mul_integer_to_float",
                                         "pgy_quantized_mat_mul",
                                         "qlinear_conv",
@@ -190,6 +191,18 @@ static void test_cuda__products_of_bytes(void **state)
           "b", "b40", "~0.5", "b", "~0.5", "b");
     BYTES("pgy", "QLinearMatMul", "transB=1", "u2x35x160", "~0.02", "u", "b72x160", "72~0.01",
           "b=0", "~0.1", "u", "u2x35x72", "~0.05", "u", "~0.1", "u");
+    /* three side by side, in registers, behind parts of k and of no whole vectors of 64 */
+    BYTES("pgy", "QLinearMatMul", "parts=3", "b70x144", "~0.02", "b", "b144x192", "192~0.01", "b=0",
+          "3~0.1", "b3", "b192", "3~0.02", "b3", "3~0.1", "b3");
+    BYTES("pgy", "QLinearMatMul", "parts=2", "u7x2064", "~0.02", "u", "b2064x96", "96~0.01", "b=0",
+          "2~0.5", "b2", "b96", "2~0.5", "b2", "2~0.5", "b2");
+    /* a table behind the product: in registers, behind parts of k, of any matrices */
+    BYTES("pgy", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01", "b=0", "i48",
+          "~0.1", "b", "b256");
+    BYTES("pgy", "QGemm", "transB=1", "u70x1040", "~0.02", "u", "b40x1040", "40~0.01", "b=0", "i40",
+          "~0.5", "u", "u256");
+    BYTES("pgy", "QGemm", "", "b20x50", "~0.02", "b", "b50x33", "~0.01", "b", "i33", "~0.1", "b",
+          "b256");
     /* many products: rows and columns of B, steps of k, tiles that end, zero points, a side that
      * all share */
     BYTES("pgy", "QLinearMatMul", "transB=1", "b2x3x70x64", "~0.02", "b", "b2x3x80x64", "~0.01",
@@ -231,11 +244,43 @@ static void test_cuda__rows_of_bytes(void **state)
           "b");
 #define NORM_BYTES(...) BYTES("pgy", "QLinearLayerNormalization", "", __VA_ARGS__)
     NORM_BYTES("b37x768", "~0.02", "b", "768", "768", "~0.03", "b");
+    NORM_BYTES("b530x516", "~0.02", "b", "516", "516", "~0.03", "b");
     NORM_BYTES("u2x5x68", "~0.3", "u", "68", "-", "~0.01", "b");
     NORM_BYTES("b9x260", "~0.02", "b", "260", "260", "~0.03", "u", "b9x260", "~0.05", "b", "~0.04",
                "b");
     NORM_BYTES("u7x1024", "~0.02", "u", "1024", "1024", "~=0.5", "u", "u7x1024", "~=0.25", "u",
                "~=0.5", "u");
+    report(c);
+}
+
+/* Attention of bytes: keys that end within a group, of several warps and blocks, heads of both
+ * sizes, masks, scores of which half lie between two bytes. */
+static void test_cuda__attention_of_bytes(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    if (is_chosen()) check_file(c, "pgy_qlinear_attention");
+#define ATTENTION_BYTES(heads, ...) \
+    BYTES("pgy", "QLinearAttention", "num_heads=" heads, __VA_ARGS__)
+    ATTENTION_BYTES("2", "b2x32x384", "~0.02", "b", "~0.02", "b", "~0.02", "b", "~0.1", "b",
+                    "~0.05", "b", "~0.004", "b=-128", "~0.01", "b");
+    ATTENTION_BYTES("3", "u1x70x288", "~0.02", "u", "~0.02", "u", "~0.02", "u", "~0.1", "u",
+                    "~0.05", "u", "~0.004", "u=0", "~0.01", "u");
+    ATTENTION_BYTES("1", "b3x197x192", "~0.02", "b", "~0.02", "b", "~0.02", "b", "~0.1", "b",
+                    "~0.05", "b", "~0.0004", "b=-128", "~0.004", "b");
+    ATTENTION_BYTES("2", "b2x128x384", "~0.02", "b", "~0.02", "b", "~0.02", "b", "~0.1", "b",
+                    "~0.05", "b", "~0.001", "b=-128", "~0.01", "b", "b2x1x1x128", "~0.03", "b",
+                    "~0.11", "b");
+    ATTENTION_BYTES("1", "b2x45x192", "~=0.125", "b", "~=0.125", "b", "~0.02", "b", "~=2", "b",
+                    "~=0.5", "b", "~=0.015625", "b=-128", "~0.01", "b", "b1x1x1x45", "~=1", "b",
+                    "~=4", "b");
+    ATTENTION_BYTES("4", "b70x66x384", "~0.02", "b", "~0.02", "b", "~0.02", "b", "~0.1", "b",
+                    "~0.05", "b", "~0.001", "b=-128", "~0.01", "b", "b70x1x1x66", "~0.03", "b",
+                    "~0.11", "b");
+    ATTENTION_BYTES("2", "b40x70x192", "~0.02", "b", "~0.02", "b", "~0.02", "b", "~0.1", "b",
+                    "~0.05", "b", "~0.001", "b=-128", "~0.01", "b");
+    ATTENTION_BYTES("2", "u1x9x192", "~0.1", "u", "~0.1", "u", "~0.1", "u", "~0.01", "u", "~0.02",
+                    "u", "~0.004", "u=0", "~0.01", "u", "u9", "~2", "u", "~0.3", "u");
     report(c);
 }
 
