@@ -22,6 +22,8 @@ static const op_attr_def ATTRS[] = {
 typedef struct problem {
     op_eval *c;
     int64_t batch, rows, heads, size;
+    const int64_t *x;
+    int64_t zeros[PARTS]; /* of query, key and value */
     pgy_dtype type;
     double *row; /* of scores and shares */
 } problem;
@@ -69,6 +71,7 @@ static pgy_status check(problem *p, op_eval *c, pgy_error *err)
                    .batch = shape[0],
                    .rows = shape[1],
                    .heads = op_attr_int(c->node, "num_heads", 0),
+                   .x = in_i64(c, X),
                    .type = c->inputs[X].dtype};
     p->size = shape[2] / PARTS / p->heads;
     const bool masked = c->node->input_count > MASK && op_has_value(c, MASK);
@@ -96,7 +99,7 @@ static int64_t part_at(const problem *p, int64_t part, int64_t batch, int64_t he
                        int64_t i)
 {
     const int64_t at = (((batch * p->rows + row) * PARTS + part) * p->heads + head) * p->size + i;
-    return in_i64(p->c, X)[at] - zero_at(p, (size_t)(Q_SCALE + 2 * part));
+    return p->x[at] - p->zeros[part];
 }
 
 static double score(const problem *p, int64_t batch, int64_t head, int64_t row, int64_t key)
@@ -151,6 +154,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = check(&p, c, err);
     if (!st) st = workspace_alloc((void **)&p.row, c, (size_t)p.rows, sizeof *p.row, err);
     if (st) return st;
+    for (size_t i = 0; i < PARTS; i++) p.zeros[i] = zero_at(&p, Q_SCALE + 2 * i);
     for (int64_t b = 0; b < p.batch; b++)
         for (int64_t h = 0; h < p.heads; h++)
             for (int64_t r = 0; r < p.rows; r++) find_row(&p, b, h, r);

@@ -242,7 +242,6 @@ static void test_cuda_byte_attention__tables_behind_products(void **state)
 static void test_cuda_byte_attention__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_fuse_byte_attention)) skip();
-    test_cuda_byte_attention__products_become_one(state);
     test_cuda_byte_attention__others_are_joined(state);
     test_cuda_byte_attention__tables_behind_products(state);
     refuse_allocations_of(NULL);
