@@ -232,6 +232,7 @@ static void assemble(const attention *a, double *to, size_t input, size_t past, 
 {
     size_t fresh = a->total - a->past;
     const double *x = in_f64(a->c, input), *old = in_f64(a->c, past);
+    if (!a->total || !size) return; /* there may be any number of heads */
     for (size_t i = 0; i < a->batch * a->kv_heads; i++) {
         size_t b = i / a->kv_heads, head = i % a->kv_heads;
         double *row = to + i * a->total * size;
@@ -419,6 +420,12 @@ static pgy_status scale_inputs(attention *a, double **own, pgy_error *err)
     return PGY_OK;
 }
 
+/* Without any, the number of heads says nothing about the work. */
+static bool has_results(const attention *a)
+{
+    return a->rows && (a->v_size || (a->total && out_f64(a->c, 3)));
+}
+
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     attention a = {0};
@@ -439,7 +446,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (out_f64(c, 1)) memcpy(out_f64(c, 1), a.keys, rows * a.size * sizeof *a.keys);
     if (out_f64(c, 2)) memcpy(out_f64(c, 2), a.values, rows * a.v_size * sizeof *a.values);
     st = scale_inputs(&a, &own, err);
-    if (!st) parallel_for_until_cancelled(a.batch * a.heads, head_task, &a);
+    if (!st && has_results(&a)) parallel_for_until_cancelled(a.batch * a.heads, head_task, &a);
     if (atomic_load(&a.failed)) st = rule_no_memory(c->node, err);
 done:
     mem_free(own);
