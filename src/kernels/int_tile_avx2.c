@@ -4,18 +4,9 @@
 #include "kernels/int_tile.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-#include <string.h>
-
-#define VEC __m256i
-#define LANES 8
 #define TARGET __attribute__((target("avx2,fma")))
-#define LOAD(p) _mm256_loadu_si256((const __m256i *)(p))
-#define STORE(p, v) _mm256_storeu_si256((__m256i *)(p), v)
-#define SPREAD(p) _mm256_set1_epi32(*(const int_unaligned *)(p))
-#define ZERO() _mm256_setzero_si256()
+#include "kernels/int_tile_avx2.inc"
 
-typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 typedef struct halves {
     __m256i even, odd;
 } halves;
@@ -61,21 +52,5 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 #include "kernels/int_finish_avx2.inc"
 #include "kernels/int_floats.inc"
 
-const int_tile int_tile_avx2 = {
-    .rows = 4,
-    .vectors = 2,
-    .lanes = 8,
-    .run = {{{int_tile_rows_1_1, int_tile_rows_1_2},
-             {int_tile_rows_2_1, int_tile_rows_2_2},
-             {int_tile_rows_4_1, int_tile_rows_4_2}},
-            {{int_tile_signed_1_1, int_tile_signed_1_2},
-             {int_tile_signed_2_1, int_tile_signed_2_2},
-             {int_tile_signed_4_1, int_tile_signed_4_2}}},
-    .four = {int_tile_four_1, int_tile_four_2},
-    .finish_rows = int_finish_rows,
-    .finish_columns = int_finish_columns,
-    .row_floats = int_row_floats,
-    .column_floats = int_column_floats,
-    .dynamic_floats = int_dynamic_floats,
-};
+const int_tile int_tile_avx2 = INT_TILE_OF_4_BY_2;
 #endif

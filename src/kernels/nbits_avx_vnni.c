@@ -8,20 +8,8 @@
 #define TARGET __attribute__((target("avx2,fma,f16c,avxvnni")))
 #include "kernels/nbits_avx2.inc"
 
-#define NAME_(word, bits) nbits_##word##_##bits
-#define NAME(word, bits) NAME_(word, bits)
 #define DOT(sum, w, a) _mm256_dpbusd_avx_epi32(sum, w, a)
-#define BITS 2
-#define PLANE PLANE_2
-#include "kernels/nbits_set.inc"
-#define BITS 4
-#define PLANE PLANE_4
-#include "kernels/nbits_set.inc"
-#define BITS 8
-#define PLANE PLANE_8
-#include "kernels/nbits_set.inc"
-
-#include "kernels/nbits_table.inc"
+#include "kernels/nbits_byte_sums.inc"
 const nbits_rows nbits_avx_vnni = NBITS_TABLE(bytes);
 const nbits_function nbits_avx_vnni_digits[NBITS_KINDS] = NBITS_DIGIT_ROWS;
 #endif
