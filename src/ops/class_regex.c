@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches and searches by the automaton where it has an answer, else by the program. */
+/* A regular expression: the automaton (DFA) matches and searches, and the program (NFA) takes over
+ * where the automaton has no answer. */
 #include "ops/class_regex.h"
 
 #include "base/alloc.h"

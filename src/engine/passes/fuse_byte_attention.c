@@ -6,11 +6,22 @@
 
 #include "engine/passes/pass.h"
 #include "engine/passes/pattern_quantized.h"
+#include "engine/passes/side_by_side.h"
 
 static const char MATMUL[] = "pgy:QLinearMatMul", SOFTMAX[] = "com.microsoft:QLinearSoftmax";
 static const char ADD[] = "com.microsoft:QLinearAdd", GEMM[] = "com.microsoft:QGemm";
 
-enum { A, A_SCALE, B = 3, B_SCALE, B_ZERO, Y_SCALE, MATMUL_INPUTS = 8, PARTS = 3, RANK = 4 };
+enum {
+    A,
+    A_SCALE,
+    B = 3,
+    B_SCALE,
+    B_ZERO,
+    Y_SCALE,
+    MATMUL_INPUTS = 8,
+    PARTS = SIDE_BY_SIDE,
+    RANK = 4
+};
 enum { R = 8, R_SCALE, SUM_SCALE = 11, SUM_INPUTS = 13, GEMM_INPUTS = 9 };
 enum { MASK = 15, INPUTS = 20, MOST_ROWS = 256, LEAST_OPSET = 13 }; /* as the kernel has them */
 
@@ -174,50 +185,8 @@ static bool has_mask(const attention *q)
 
 /* ---- Query, key and value side by side ------------------------------------------------------ */
 
-static bool is_number(pattern *p, pgy_value *v, int64_t *out)
-{
-    const int64_t *items;
-    size_t count;
-    if (!pattern_ints(p, v, &items, &count) || count != 1) return false;
-    *out = items[0];
-    return true;
-}
-
-/* Is v columns [from, from + its width) of `whole`? */
-static bool is_slice(pattern *p, const pgy_value *v, const pgy_value *whole, int64_t from)
-{
-    const pgy_node *n = pattern_from(v, "Slice");
-    int64_t start = 0, axis = 0, step = 1;
-    if (!n || n->inputs[0] != whole || n->input_count < 4 || !is_number(p, n->inputs[1], &start) ||
-        !is_number(p, n->inputs[3], &axis) ||
-        (pattern_input(n, 4) && !is_number(p, n->inputs[4], &step)))
-        return false;
-    return start == from && (axis == 2 || axis == -1) && step == 1;
-}
-
-static bool is_piece(const pgy_value *v, const pgy_value *whole, size_t index)
-{
-    const pgy_node *n = pattern_from(v, "Split");
-    const int64_t axis = n ? pattern_int(n, "axis", 0) : 0;
-    return n && n->inputs[0] == whole && n->output_count == PARTS && v->output_index == index &&
-           (axis == 2 || axis == -1);
-}
-
-/* The tensor of which the parts are neighbouring slices, or NULL. */
-static pgy_value *find_whole(const attention *q, pattern *p)
-{
-    const pgy_node *first = q->parts[0]->producer;
-    pgy_value *whole = first && first->input_count ? first->inputs[0] : NULL;
-    const int64_t width = q->heads * q->size;
-    if (!whole || pattern_rank(whole) != 3 || pattern_size(whole, 2) != PARTS * width) return NULL;
-    for (size_t i = 0; i < PARTS; i++)
-        if (!is_slice(p, q->parts[i], whole, (int64_t)i * width) &&
-            !is_piece(q->parts[i], whole, i))
-            return NULL;
-    return whole;
-}
-
-/* A product with a row for all of its rows and weights that can lie beside others. */
+/* Can the weights of product n lie beside those of `first`? Both multiply the same tensor, and each
+ * adds one row to all rows of its result. */
 static bool is_joinable(pattern *p, const pgy_node *n, const pgy_node *first)
 {
     if (!n || n->input_count != SUM_INPUTS || pattern_int(n, "transB", 0) ||
@@ -289,7 +258,7 @@ static pgy_value *join_products(const attention *q, pattern *p, pgy_node *before
 
 static pgy_value *put_side_by_side(const attention *q, pattern *p, pgy_node *before)
 {
-    pgy_value *x = find_whole(q, p);
+    pgy_value *x = find_side_by_side(p, q->parts);
     if (!x && !p->status) x = join_products(q, p, before);
     if (x || p->status) return x;
     x = pattern_make(p, before, q->parts[0]->name, "Concat", q->parts, PARTS);

@@ -6,11 +6,12 @@
 
 #include "base/alloc.h"
 #include "engine/passes/pass.h"
+#include "engine/passes/side_by_side.h"
 #include "transform/pattern.h"
 
 static const char FUSED[] = "pgy:FusedMatMul";
 
-enum { PARTS = 3, MASK = 3, B = 1, BIAS = 2, MOST_SIZE = 256 };
+enum { PARTS = SIDE_BY_SIDE, MASK = 3, B = 1, BIAS = 2, MOST_SIZE = 256 };
 
 /* Has the Attention only what PackedAttention knows, and what a kernel of CUDA devices computes? */
 static bool is_plain(const pgy_node *n)
@@ -56,46 +57,11 @@ static bool put(pattern *p, pgy_node *n, pgy_value *packed)
 
 /* ---- Slices --------------------------------------------------------------------------------- */
 
-static bool is_number(pattern *p, pgy_value *v, int64_t *out)
-{
-    const int64_t *items;
-    size_t count;
-    if (!pattern_ints(p, v, &items, &count) || count != 1) return false;
-    *out = items[0];
-    return true;
-}
-
-/* Is v columns [from, from + its width) of `whole`? */
-static bool is_slice(pattern *p, const pgy_value *v, const pgy_value *whole, int64_t from)
-{
-    const pgy_node *n = pattern_from(v, "Slice");
-    int64_t start = 0, axis = 0, step = 1;
-    if (!n || n->inputs[0] != whole || n->input_count < 4 || !is_number(p, n->inputs[1], &start) ||
-        !is_number(p, n->inputs[3], &axis) ||
-        (pattern_input(n, 4) && !is_number(p, n->inputs[4], &step)))
-        return false;
-    return start == from && (axis == 2 || axis == -1) && step == 1;
-}
-
-static bool is_piece(const pgy_value *v, const pgy_value *whole, size_t index)
-{
-    const pgy_node *n = pattern_from(v, "Split");
-    const int64_t axis = n ? pattern_int(n, "axis", 0) : 0;
-    return n && n->inputs[0] == whole && n->output_count == PARTS && v->output_index == index &&
-           (axis == 2 || axis == -1);
-}
-
 static bool take_slices(pattern *p, pgy_node *n)
 {
     if (!is_plain(n) || !has_widths(n)) return false;
-    const pgy_node *first = n->inputs[0]->producer;
-    pgy_value *whole = first->input_count ? first->inputs[0] : NULL;
-    int64_t from = 0;
-    if (!whole || pattern_rank(whole) != 3) return false;
-    for (size_t i = 0; i < PARTS; from += pattern_size(n->inputs[i++], 2))
-        if (!is_slice(p, n->inputs[i], whole, from) && !is_piece(n->inputs[i], whole, i))
-            return false;
-    return pattern_size(whole, 2) == from && put(p, n, whole);
+    pgy_value *whole = find_side_by_side(p, n->inputs);
+    return whole && put(p, n, whole);
 }
 
 /* ---- Products ------------------------------------------------------------------------------- */

@@ -62,8 +62,9 @@ DEVICE uint32_t low_bytes(const uint32_t *v)
 #endif
 }
 
-// A number times scales that are too small and too large, in float32 and rounded: where both agree, so does the exact product. *differ becomes
-// not 0 if they do not, as where it is too large for float32. The bits are those of the result plus ROUNDING_F32, if `middle` is that.
+// Multiplies a number by a scale that is too small and by one that is too large. If both float32 results are equal, so is the exact product
+// once it is rounded; if not, or if the result is too large for float32, bits of *differ are set. `middle` is added: with ROUNDING_F32 the sum's
+// lowest bits are the rounded result.
 DEVICE uint32_t scale_number(float x, float least, float most, float middle, uint32_t *differ)
 {
     const uint32_t low = f32_bits(FMA_F32(x, least, middle)), high = f32_bits(FMA_F32(x, most, middle));
