@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which layers run in 16-bit floats, or in float32 where that was asked for. */
+#include <string.h>
+
 #include "base/log.h"
 #include "engine/precision/half.h"
 #include "graph/mask.h"
@@ -70,6 +72,18 @@ static const char *const HALVED[] = {
     "ReduceSum",
     "Attention",
     "RotaryEmbedding",
+    /* what fusions make, before types are chosen and in optimised models */
+    "com.microsoft:Gelu",
+    "com.microsoft:FastGelu",
+    "com.microsoft:QuickGelu",
+    "com.microsoft:BiasGelu",
+    "com.microsoft:FusedMatMul",
+    "com.microsoft:FusedConv",
+    "com.microsoft:FusedGemm",
+    "com.microsoft:SkipLayerNormalization",
+    "com.microsoft:SkipSimplifiedLayerNormalization",
+    "com.microsoft:RotaryEmbedding",
+    "com.microsoft:MultiHeadAttention",
 };
 
 /* More of them, which only move elements. */
@@ -79,7 +93,11 @@ static const char *const MOVES[] = {
     "Tile",           "Pad",       "Identity", "Dropout",   "Trilu",
 };
 
-static const char *const PRODUCTS[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
+static const char *const PRODUCTS[] = {
+    "Conv",   "ConvTranspose",           "MatMul",
+    "Gemm",   "com.microsoft:FusedConv", "com.microsoft:FusedMatMul",
+    "Einsum", "com.microsoft:FusedGemm",
+};
 
 /* Operators whose float type cannot be changed: they define types themselves, or have bodies. */
 static const char *const NEVER[] = {"QuantizeLinear",
@@ -106,7 +124,7 @@ static const char *const ACTIVATIONS[] = {"Relu", "Clip",      "LeakyRelu",  "Si
 static bool is_in(const pgy_node *n, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (node_is(n, list[i])) return true;
+        if (pattern_is(n, list[i])) return true;
     return false;
 }
 
@@ -158,8 +176,11 @@ static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t,
 
 const op_signature *half_signature(const pgy_node *n, pgy_dtype t)
 {
-    if (!domain_is_default(n->domain) || IN_LIST(n, NEVER) || n->subgraph_count) return NULL;
-    const op_signature *s = op_signature_find("", n->op_type, pgy_graph_opset(n->graph, ""));
+    if (IN_LIST(n, NEVER) || n->subgraph_count) return NULL;
+    const bool standard = domain_is_default(n->domain);
+    if (!standard && strcmp(n->domain, "com.microsoft") != 0) return NULL;
+    const op_signature *s =
+        op_signature_find(n->domain, n->op_type, standard ? pgy_graph_opset(n->graph, "") : 1);
     const uint32_t bits = s ? half_variables(s, n, t) : 0;
     return bits && is_consistent(s, n, t, bits) ? s : NULL;
 }

@@ -230,6 +230,37 @@ static void test_precision__float16(void **state)
     pgy_graph_destroy(g);
 }
 
+/* Functions that fusion has made operators of another domain are layers like others. */
+static void test_precision__fused_functions(void **state)
+{
+    (void)state;
+    static const float half = 0.5f, one = 1, root = 1.41421356f;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, 2, 6, 6");
+    weights(&b, "w", "4, 2, 3, 3", 72);
+    weights(&b, "v", "5, 4, 1, 1", 20);
+    builder_floats(&b, "half", "", &half);
+    builder_floats(&b, "one", "", &one);
+    builder_floats(&b, "root", "", &root);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Sigmoid", "c", "s");
+    builder_node(&b, "Mul", "c s", "silu");
+    builder_node(&b, "Div", "silu root", "d");
+    builder_node(&b, "Erf", "d", "e");
+    builder_node(&b, "Add", "e one", "a");
+    builder_node(&b, "Mul", "silu a", "m");
+    builder_node(&b, "Mul", "m half", "gelu");
+    builder_node(&b, "Conv", "gelu v", "y");
+    builder_output(&b, "y", PGY_F32, "1, 5, 4, 4");
+    pgy_graph *g = expect_close(b, &FP16, 4e-3);
+    assert_int_equal(count_of(g, "Cast"), 2);
+    assert_int_equal(count_of(g, "QuickGelu"), 1);
+    assert_int_equal(count_of(g, "Gelu"), 1);
+    assert_int_equal(type_of(g, "silu"), PGY_F16);
+    assert_int_equal(type_of(g, "gelu"), PGY_F16);
+    pgy_graph_destroy(g);
+}
+
 static void test_precision__bfloat16(void **state)
 {
     (void)state;
