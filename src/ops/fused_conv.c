@@ -61,7 +61,8 @@ static double flops(const op_infer *c)
 const op_def OP_fused_conv[] = {
     {"FusedConv", "com.microsoft", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F3, infer, eval,
      flops, .signature = "T = float16 float32 float64; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
-    {"FusedConv", "pgy", 1, 0, 2, 4, 1, 1, OP_SAME_TYPES, ATTRS, TYPES_F4, infer, eval, flops,
-     .signature = "T = float16 float32 float64 bfloat16; X:T, W:T, ?B:T, ?Z:T -> Y:T"},
+    {"FusedConv", "pgy", 1, 0, 2, 4, 1, 1, 0, ATTRS, TYPES_F4, infer, eval, flops,
+     .signature = "T = float16 float32 float64 bfloat16; TW = float16 float32 float64 bfloat16; "
+                  "X:T, W:TW, ?B:TW, ?Z:T -> Y:T"},
     {NULL},
 };

@@ -100,8 +100,9 @@ static bool is_any(const piece *p)
 static bool is_of_blocks(const piece *p)
 {
     const pgy_value *y = p->node->outputs[0];
-    return pattern_dtype(y) == PGY_F32 && pattern_rank(y) >= LEAST_RANK && p->axis == 1 &&
-           p->width % BLOCK == 0;
+    const pgy_dtype t = pattern_dtype(y);
+    return (t == PGY_F32 || t == PGY_F16 || t == PGY_BF16) && pattern_rank(y) >= LEAST_RANK &&
+           p->axis == 1 && p->width % BLOCK == 0;
 }
 
 static bool join(pattern *p, pgy_node *n)

@@ -161,12 +161,13 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
 }
 
 /* BatchNormalization that no weights could take, and the Relu behind it: a depthwise convolution of
- * single pixels. */
+ * single pixels. Its weights stay float32, so that 16-bit floats are rounded once. */
 bool fuse_batch_norm_relu(pattern *p, pgy_node *n)
 {
     channel_affine a;
-    if (!pattern_is(n, "BatchNormalization") || pattern_dtype(n->inputs[0]) != PGY_F32)
-        return false;
+    if (!pattern_is(n, "BatchNormalization")) return false;
+    const pgy_dtype t = pattern_dtype(n->inputs[0]);
+    if (t != PGY_F32 && t != PGY_F16 && t != PGY_BF16) return false;
     pgy_node *last = pattern_user(n);
     const int32_t rank = pattern_rank(n->inputs[0]);
     const int64_t channels = pattern_size(n->inputs[0], 1);
@@ -178,7 +179,8 @@ bool fuse_batch_norm_relu(pattern *p, pgy_node *n)
         n->inputs[0], pattern_weight(p, n->graph, "scale", PGY_F32, (size_t)rank, shape, a.scale),
         pattern_weight(p, n->graph, "shift", PGY_F32, 1, &channels, a.shift)};
     if (!inputs[1] || !inputs[2]) return false;
-    pgy_node *made = pattern_put(p, last, "com.microsoft:FusedConv", inputs, 3);
+    const char *op = t == PGY_F32 ? "com.microsoft:FusedConv" : "pgy:FusedConv";
+    pgy_node *made = pattern_put(p, last, op, inputs, 3);
     pattern_set_int(p, made, "group", channels);
     pattern_set_ints(p, made, "kernel_shape", kernel, (size_t)rank - 2);
     pattern_set_text(p, made, "activation", "Relu");

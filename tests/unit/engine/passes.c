@@ -117,6 +117,12 @@ static void test_passes__batch_normalisation_and_relu_are_a_convolution(void **s
         expect_y(&b, "FusedConv");
     }
     model_builder b = start("2, 6, 5, 5");
+    builder_attr_int(&b, builder_node(&b, "Cast", "x", "h"), "to", 10);
+    batch_norm(&b, "h", "n", "6", 6);
+    builder_node(&b, "Relu", "n", "r");
+    builder_attr_int(&b, builder_node(&b, "Cast", "r", "y"), "to", 1);
+    expect_y(&b, "Cast FusedConv Cast");
+    b = start("2, 6, 5, 5");
     batch_norm(&b, "x", "n", "6", 6);
     builder_node(&b, "Sigmoid", "n", "y");
     expect_y(&b, "BatchNormalization Sigmoid");
