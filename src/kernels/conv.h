@@ -28,6 +28,7 @@ typedef struct conv_shape {
     /* inputs: number of inputs, and so the index of the output operand */
     uint32_t activation, has_bias, has_sum, inputs;
     float parameter[2];
+    uint32_t rounds, reserved; /* kernel_tensor.rounds of the output, for conv_finish */
 } conv_shape;
 
 /* Accepts Conv and FusedConv in float32 with constant weights and bias, one or two spatial axes and
@@ -49,8 +50,8 @@ double conv_flop_count(const conv_shape *s);
  */
 bool conv_is_scale(const conv_shape *s);
 /* conv_finish completes stored pixels of one block, of which `lanes` channels exist: tiles neither
- * apply slow activations nor clear the lanes beyond the channels. conv_must_finish says whether
- * this is needed. */
+ * apply slow activations, nor round to 16 bits, nor clear the lanes beyond the channels.
+ * conv_must_finish says whether this is needed. */
 bool conv_must_finish(const conv_shape *s, size_t block, size_t lanes);
 void conv_finish(const conv_shape *s, float *y, size_t pixels, size_t block, size_t lanes);
 /* Kernel rows [*from, *to) that fall inside the input, not into its padding, at output row y. */

@@ -263,20 +263,20 @@ static void conv_depthwise_linear_run(const kernel_run *r)
     conv_depthwise_run_linear(r, r->params);
 }
 
-#define ROW(suffix, level, flops_per_ns, version_, function)                           \
-    {                                                                                  \
-        .name = "conv_f32_" #function "_" #suffix, .version = version_,                \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,           \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, \
-        .accept = conv_##function##_accept, .prepare = conv_##function##_prepare,      \
-        .run = conv_##function##_run, .extent = conv_##function##_extent               \
+#define ROW(suffix, level, flops_per_ns, version_, function, more)                            \
+    {                                                                                         \
+        .name = "conv_f32_" #function "_" #suffix, .version = version_,                       \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                  \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | more, \
+        .accept = conv_##function##_accept, .prepare = conv_##function##_prepare,             \
+        .run = conv_##function##_run, .extent = conv_##function##_extent                      \
     }
 const kernel KERNELS_conv_depthwise[] = {
-    ROW(portable, CPU_PORTABLE, 6, 2, depthwise),
-    ROW(avx2, CPU_AVX2, 60, 2, depthwise),
-    ROW(avx512, CPU_AVX512, 75, 2, depthwise),
-    ROW(portable, CPU_PORTABLE, 6, 1, depthwise_linear),
-    ROW(avx2, CPU_AVX2, 60, 1, depthwise_linear),
-    ROW(avx512, CPU_AVX512, 75, 1, depthwise_linear),
+    ROW(portable, CPU_PORTABLE, 6, 3, depthwise, KERNEL_ROUNDS),
+    ROW(avx2, CPU_AVX2, 60, 3, depthwise, KERNEL_ROUNDS),
+    ROW(avx512, CPU_AVX512, 75, 3, depthwise, KERNEL_ROUNDS),
+    ROW(portable, CPU_PORTABLE, 6, 2, depthwise_linear, 0),
+    ROW(avx2, CPU_AVX2, 60, 2, depthwise_linear, 0),
+    ROW(avx512, CPU_AVX512, 75, 2, depthwise_linear, 0),
     {0},
 };

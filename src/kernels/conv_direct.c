@@ -84,9 +84,10 @@ static void conv_direct_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns)                                                      \
     {                                                                                         \
-        .name = "conv_f32_direct_" #suffix, .version = 3,                                     \
+        .name = "conv_f32_direct_" #suffix, .version = 5,                                     \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                  \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,        \
+        .rates = {flops_per_ns},                                                              \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | KERNEL_ROUNDS,                 \
         .accept = conv_direct_accept, .prepare = conv_direct_prepare, .run = conv_direct_run, \
         .extent = conv_direct_extent                                                          \
     }

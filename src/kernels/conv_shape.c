@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/conv.h"
+#include "kernels/half.h"
 #include "kernels/vec_math.h"
 #include "ops/class_window.h"
 
@@ -71,7 +72,7 @@ static bool read_window(conv_shape *s, const kernel_problem *u)
 bool conv_describe(conv_shape *s, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
-    *s = (conv_shape){.inputs = (uint32_t)u->input_count};
+    *s = (conv_shape){.inputs = (uint32_t)u->input_count, .rounds = (uint32_t)y->rounds};
     for (size_t i = 0; i < u->input_count; i++)
         if (u->inputs[i].dtype && u->inputs[i].dtype != PGY_F32) return false;
     if (x->dtype != PGY_F32 || x->rank < 3 || x->rank > 4 || w->rank != x->rank || !w->data)
@@ -105,6 +106,7 @@ bool conv_extent(kernel_extent *e, const kernel_claim *q, const conv_shape *s)
             !extent_between(s->dilation[d], 1, MOST_STEP + 1) ||
             !extent_between(s->pad[d], 0, MOST_PAD + 1))
             return extent_refuse(e, "window");
+    if (s->rounds && !half_is((pgy_dtype)s->rounds)) return extent_refuse(e, "type");
     return extent_enum(e, s->activation, CONV_FAST_GELU + 1, "activation");
 }
 
@@ -156,7 +158,7 @@ void conv_row_taps(const conv_shape *s, int64_t y, int64_t *from, int64_t *to)
 
 bool conv_must_finish(const conv_shape *s, size_t block, size_t lanes)
 {
-    return s->activation >= CONV_SIGMOID || (lanes < block && !keeps_zero(s));
+    return s->activation >= CONV_SIGMOID || s->rounds || (lanes < block && !keeps_zero(s));
 }
 
 void conv_activate(uint32_t activation, float *y, size_t count)
@@ -172,6 +174,7 @@ void conv_activate(uint32_t activation, float *y, size_t count)
 void conv_finish(const conv_shape *s, float *y, size_t pixels, size_t block, size_t lanes)
 {
     conv_activate(s->activation, y, pixels * block);
+    if (s->rounds) half_loops_of((pgy_dtype)s->rounds, cpu_features())->round(y, y, pixels * block);
     for (size_t i = 0; lanes < block && i < pixels; i++)
         memset(y + i * block + lanes, 0, (block - lanes) * sizeof *y);
 }

@@ -117,13 +117,14 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-#define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
-    {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 8,                                        \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
-        .rates = {flops_per_ns, transform_ns},                                                     \
-        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \
-        .prepare = conv_winograd_prepare, .run = conv_winograd_run, .extent = conv_winograd_extent \
+#define ROW(suffix, level, flops_per_ns, transform_ns)                        \
+    {                                                                         \
+        .name = "conv_f32_winograd_" #suffix, .version = 9,                   \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,  \
+        .rates = {flops_per_ns, transform_ns},                                \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | KERNEL_ROUNDS, \
+        .accept = conv_winograd_accept, .prepare = conv_winograd_prepare,     \
+        .run = conv_winograd_run, .extent = conv_winograd_extent              \
     }
 const kernel KERNELS_conv_winograd[] = {
     ROW(portable, CPU_PORTABLE, 10, 300),

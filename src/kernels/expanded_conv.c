@@ -276,19 +276,19 @@ static void expanded_conv_run_apart(const kernel_run *r)
 
 #define ROWS(suffix, level, flops_per_ns, deep_flops_per_ns)                                 \
     {.name = "expanded_conv_f32_" #suffix,                                                   \
-     .version = 1,                                                                           \
+     .version = 2,                                                                           \
      .ops = "pgy:ExpandedConv",                                                              \
      .needs = level,                                                                         \
      .rates = {flops_per_ns, deep_flops_per_ns},                                             \
-     .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,                                   \
+     .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | KERNEL_ROUNDS,                   \
      .accept = expanded_conv_accept,                                                         \
      .prepare = expanded_conv_prepare,                                                       \
      .run = expanded_conv_run_bands,                                                         \
      .extent = expanded_conv_extent},                                                        \
     {                                                                                        \
-        .name = "expanded_conv_f32_apart_" #suffix, .version = 1, .ops = "pgy:ExpandedConv", \
+        .name = "expanded_conv_f32_apart_" #suffix, .version = 2, .ops = "pgy:ExpandedConv", \
         .needs = level, .rates = {flops_per_ns, deep_flops_per_ns},                          \
-        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,                                \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | KERNEL_ROUNDS,                \
         .accept = expanded_conv_accept_apart, .prepare = expanded_conv_prepare_apart,        \
         .run = expanded_conv_run_apart, .extent = expanded_conv_extent_apart                 \
     }

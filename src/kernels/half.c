@@ -80,6 +80,16 @@ static void narrow_bf16(uint16_t *to, const float *from, size_t count)
     for (size_t i = 0; i < count; i++) to[i] = bf16_narrow(from[i]);
 }
 
+static void round_f16(float *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) to[i] = f16_wide(f16_narrow(from[i]));
+}
+
+static void round_bf16(float *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) to[i] = bf16_wide(bf16_narrow(from[i]));
+}
+
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2,f16c")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
@@ -111,19 +121,44 @@ AVX2 static void widen_bf16_avx2(float *to, const uint16_t *from, size_t count)
     for (; i < count; i++) to[i] = bf16_wide(from[i]);
 }
 
-AVX2 static void narrow_bf16_avx2(uint16_t *to, const float *from, size_t count)
+/* Eight numbers rounded to bfloat16; the lower half of each word is still to be cleared. */
+AVX2 static inline __m256i bf16_round_8(__m256 v)
 {
     const __m256i half = _mm256_set1_epi32(0x7fff), one = _mm256_set1_epi32(1);
     const __m256i quiet = _mm256_set1_epi32(0x400000);
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(half, odd));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    return _mm256_blendv_epi8(rounded, _mm256_or_si256(bits, quiet), nan);
+}
+
+AVX2 static void round_f16_avx2(float *to, const float *from, size_t count)
+{
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m256 v = _mm256_loadu_ps(from + i);
-        const __m256i bits = _mm256_castps_si256(v);
-        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), one);
-        const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(half, odd));
-        const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-        const __m256i all = _mm256_blendv_epi8(rounded, _mm256_or_si256(bits, quiet), nan);
-        const __m256i upper = _mm256_srli_epi32(all, 16);
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)));
+    }
+    round_f16(to + i, from + i, count - i);
+}
+
+AVX2 static void round_bf16_avx2(float *to, const float *from, size_t count)
+{
+    const __m256i upper = _mm256_set1_epi32(-0x10000);
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m256i rounded = bf16_round_8(_mm256_loadu_ps(from + i));
+        _mm256_storeu_ps(to + i, _mm256_castsi256_ps(_mm256_and_si256(rounded, upper)));
+    }
+    round_bf16(to + i, from + i, count - i);
+}
+
+AVX2 static void narrow_bf16_avx2(uint16_t *to, const float *from, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m256i upper = _mm256_srli_epi32(bf16_round_8(_mm256_loadu_ps(from + i)), 16);
         _mm_storeu_si128((__m128i *)(to + i), _mm_packus_epi32(_mm256_castsi256_si128(upper),
                                                                _mm256_extracti128_si256(upper, 1)));
     }
@@ -147,14 +182,30 @@ AVX512 static inline __m512 bf16_wide_16(__m256i v)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
 }
 
-AVX512 static inline __m256i bf16_narrow_16(__m512 v)
+/* Numbers rounded to bfloat16; the lower half of each word is still to be cleared. */
+AVX512 static inline __m512i bf16_bits_16(__m512 v)
 {
     const __m512i bits = _mm512_castps_si512(v), half = _mm512_set1_epi32(0x7fff);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(half, odd));
     const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    const __m512i all = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
+    return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+}
+
+AVX512 static inline __m256i bf16_narrow_16(__m512 v)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bf16_bits_16(v), 16));
+}
+
+AVX512 static inline __m512 f16_round_16(__m512 v)
+{
+    return f16_wide_16(f16_narrow_16(v));
+}
+
+AVX512 static inline __m512 bf16_round_16(__m512 v)
+{
+    const __m512i upper = _mm512_set1_epi32(-0x10000);
+    return _mm512_castsi512_ps(_mm512_and_si512(bf16_bits_16(v), upper));
 }
 
 #define WIDEN(name, wide)                                                                        \
@@ -177,20 +228,34 @@ AVX512 static inline __m256i bf16_narrow_16(__m512 v)
         if (rest)                                                                                  \
             _mm256_mask_storeu_epi16(to + i, rest, narrow(_mm512_maskz_loadu_ps(rest, from + i))); \
     }
+#define ROUND(name, round)                                                                     \
+    AVX512 static void name(float *to, const float *from, size_t count)                        \
+    {                                                                                          \
+        size_t i = 0;                                                                          \
+        for (; i + 16 <= count; i += 16)                                                       \
+            _mm512_storeu_ps(to + i, round(_mm512_loadu_ps(from + i)));                        \
+        const __mmask16 rest = (__mmask16)((1u << (count - i)) - 1);                           \
+        if (rest)                                                                              \
+            _mm512_mask_storeu_ps(to + i, rest, round(_mm512_maskz_loadu_ps(rest, from + i))); \
+    }
 WIDEN(widen_f16_avx512, f16_wide_16)
 WIDEN(widen_bf16_avx512, bf16_wide_16)
 NARROW(narrow_f16_avx512, f16_narrow_16)
 NARROW(narrow_bf16_avx512, bf16_narrow_16)
+ROUND(round_f16_avx512, f16_round_16)
+ROUND(round_bf16_avx512, bf16_round_16)
 #endif
 
 const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level)
 {
     static const half_loops ALL[][2] = {
-        [CPU_PORTABLE] = {{widen_f16, narrow_f16}, {widen_bf16, narrow_bf16}},
+        [CPU_PORTABLE] = {{widen_f16, narrow_f16, round_f16},
+                          {widen_bf16, narrow_bf16, round_bf16}},
 #if defined(__x86_64__)
-        [CPU_AVX2] = {{widen_f16_avx2, narrow_f16_avx2}, {widen_bf16_avx2, narrow_bf16_avx2}},
-        [CPU_AVX512] = {{widen_f16_avx512, narrow_f16_avx512},
-                        {widen_bf16_avx512, narrow_bf16_avx512}},
+        [CPU_AVX2] = {{widen_f16_avx2, narrow_f16_avx2, round_f16_avx2},
+                      {widen_bf16_avx2, narrow_bf16_avx2, round_bf16_avx2}},
+        [CPU_AVX512] = {{widen_f16_avx512, narrow_f16_avx512, round_f16_avx512},
+                        {widen_bf16_avx512, narrow_bf16_avx512, round_bf16_avx512}},
 #endif
     };
     const cpu_level has = cpu_features(); /* a plan may have been built on another processor */

@@ -13,6 +13,8 @@
 typedef struct half_loops {
     void (*widen)(float *to, const uint16_t *from, size_t count);
     void (*narrow)(uint16_t *to, const float *from, size_t count);
+    void (*round)(float *to, const float *from,
+                  size_t count); /* narrows and widens; in place, too */
 } half_loops;
 
 static inline bool half_is(pgy_dtype dtype)

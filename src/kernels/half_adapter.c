@@ -36,7 +36,7 @@ static bool has_half(const kernel_problem *u)
     for (size_t i = 0; i < u->input_count; i++)
         if (half_is(u->inputs[i].dtype)) return true;
     for (size_t i = 0; i < u->output_count; i++)
-        if (half_is(u->outputs[i].dtype)) return true;
+        if (half_is(u->outputs[i].dtype) || u->outputs[i].rounds) return true;
     return false;
 }
 
@@ -97,6 +97,16 @@ static bool widen_problem(kernel_problem *wide, const kernel *inner, const kerne
         }
         t->dtype = PGY_F32;
     }
+    return true;
+}
+
+/* Is no tensor but constants in 16 bits? Then chunks would be copied, not converted. */
+static bool is_held(const kernel_problem *u)
+{
+    for (size_t i = 0; i < u->input_count; i++)
+        if (half_is(u->inputs[i].dtype) && !u->inputs[i].data) return false;
+    for (size_t i = 0; i < u->output_count; i++)
+        if (half_is(u->outputs[i].dtype)) return false;
     return true;
 }
 
@@ -165,10 +175,14 @@ static void place_tensor(preparation *w, size_t i)
     const kernel_tensor *k = tensor_of(&problem, i);
     const bool packed = i < problem.input_count && (w->plan.packed_inputs >> i & 1);
     const bool half = half_is(k->dtype) && !keeps(w->inner, w->problem, i);
+    const bool wide = k->rounds && i >= problem.input_count && !(w->inner->flags & KERNEL_ROUNDS);
     const size_t bits = pgy_dtype_describe(k->dtype)->bits;
     if (!k->dtype || packed || bits < 8) return;
-    *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
-                  .item = half ? sizeof(float) : (uint16_t)(bits / 8),
+    *t = (tensor){.half = half   ? (uint32_t)k->dtype
+                          : wide ? (uint32_t)k->rounds
+                                 : 0,
+                  .wide = wide,
+                  .item = half ? sizeof(float) : (uint8_t)(bits / 8),
                   .row_count = w->in_chunks ? w->rows.row_count[i] : 0,
                   .count = kernel_size_bytes(k) * 8 / bits};
     if (half && k->data) place_constant(w, i);
@@ -258,13 +272,14 @@ static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_
     return PGY_OK;
 }
 
-/* Finds the first input that may share memory with output 0: each chunk of it is widened before the
+/* Finds the first input that may share memory with output 0: each chunk of it is staged before the
  * same chunk of the output is written. */
 static int8_t find_in_place(const preparation *w)
 {
     const tensor *t = w->p->tensors, *y = &t[w->problem->input_count];
     for (size_t i = 0; w->in_chunks && y->half && i < w->problem->input_count; i++)
-        if (t[i].half && !t[i].packed && t[i].row_count && t[i].row_count == y->row_count)
+        if ((y->wide ? !t[i].half && t[i].item == y->item : t[i].half) && !t[i].packed &&
+            t[i].row_count && t[i].row_count == y->row_count)
             return (int8_t)i;
     return -1;
 }
@@ -289,7 +304,8 @@ static void lay_out(preparation *w, kernel_plan *out)
         return;
     }
     for (size_t i = 0; i < u->input_count + u->output_count; i++)
-        if (p->tensors[i].place == PLACE_WIDE) *(i < u->input_count ? &p->widens : &p->narrows) = 1;
+        if (p->tensors[i].place == PLACE_WIDE || p->tensors[i].wide)
+            *(i < u->input_count ? &p->widens : &p->narrows) = 1;
     out->phases = p->widens + p->inner_phases + p->narrows;
     out->parts = p->inner_parts;
 }
@@ -321,7 +337,7 @@ static pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u
         mem_free(w.constants);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
     }
-    w.in_chunks = half_adapter_cut(&w.rows, w.inner, &w.wide);
+    w.in_chunks = !is_held(u) && half_adapter_cut(&w.rows, w.inner, &w.wide);
     pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.problem : &w.wide, err);
     if (!st) st = half_adapter_finish(out, &w, err);
     kernel_plan_deinit(&w.plan);
@@ -355,8 +371,9 @@ static bool is_valid_tensor(const params *p, uint32_t i)
     if (t->place > PLACE_WIDE || t->at % 64 || t->source % 64) return false;
     if (t->half && !half_is((pgy_dtype)t->half)) return false;
     if (t->place == PLACE_PACKED) return input && !t->row_count;
-    if (t->place == PLACE_CALLER) return !t->row_count;
-    if (!p->chunk) return t->half && !t->packed && !t->row_count;
+    if (t->wide > 1 || (t->wide && (input || !t->half || t->item != sizeof(float)))) return false;
+    if (t->place == PLACE_CALLER) return !t->row_count && t->wide == (t->half != 0);
+    if (!p->chunk) return t->half && !t->packed && !t->row_count && !t->wide;
     if (!t->row_count) return input && t->half && !t->packed;
     if (t->half || t->packed) return t->item == sizeof(float) && (input || !t->packed);
     return t->item == 1 || t->item == 2 || t->item == 4 || t->item == 8;
@@ -372,6 +389,7 @@ static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p
     const uint64_t staged = t->row_count ? extent_mul(p->chunk, t->row_count) : t->count;
     const uint64_t item = t->row_count ? t->item : sizeof(float);
     if (t->place == PLACE_CALLER) extent_tensor(e, i, touched, 1);
+    if (t->place == PLACE_CALLER && t->wide) extent_tensor(e, i, t->count, sizeof(float));
     if (t->place == PLACE_PACKED) raise_to(&e->packed, extent_add(t->at, touched));
     if (t->place != PLACE_WIDE) return true;
     if (touched > extent_mul(staged, item) || t->at < *memory) return false;
@@ -379,7 +397,7 @@ static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p
     if (t->packed)
         raise_to(&e->packed, sum3(t->source, elements, sizeof(float)));
     else if (t->row_count || extent_has(q, i))
-        extent_tensor(e, i, elements, t->half ? sizeof(uint16_t) : t->item);
+        extent_tensor(e, i, elements, t->half && !t->wide ? sizeof(uint16_t) : t->item);
     else
         extent_tensor(e, i, touched, 1); /* the inner kernel gets no address */
     return true;

@@ -23,8 +23,9 @@ typedef enum half_adapter_place {
 typedef struct half_adapter_tensor {
     uint8_t place;
     uint8_t packed;     /* 1: a constant, read as float32 from the packed data */
-    uint16_t item;      /* bytes of an element */
-    uint32_t half;      /* PGY_F16 or PGY_BF16 if converted, else 0 */
+    uint8_t wide;       /* 1: an output that the caller has in float32, rounded to `half` */
+    uint8_t item;       /* bytes of an element as the inner kernel sees it */
+    uint32_t half;      /* PGY_F16 or PGY_BF16 if converted or rounded, else 0 */
     uint64_t count;     /* number of elements in its layout, padding lanes included */
     uint64_t row_count; /* elements per row; 0: all rows share the tensor */
     uint64_t source;    /* byte offset in the packed data of a `packed` tensor */
@@ -35,7 +36,8 @@ typedef struct half_adapter_params {
     uint32_t level;
     uint32_t inputs, outputs;
     uint32_t inner_phases, inner_parts;
-    /* Number of phases (0 or 1) before and behind those of the inner kernel. */
+    /* Number of phases (0 or 1) before and behind those of the inner kernel, which widen inputs,
+     * and narrow or round outputs. */
     uint32_t widens, narrows;
     uint64_t rows, chunk; /* chunk: rows per chunk; 0: the problem is not cut */
     uint64_t inner_at;    /* byte offset of the inner kernel's parameters */

@@ -17,11 +17,16 @@ static void half_adapter_convert(const kernel_run *r, const params *p, size_t i)
     const tensor *t = &p->tensors[i];
     const half_loops *loops = half_loops_of((pgy_dtype)t->half, (cpu_level)p->level);
     size_t from, to;
-    if (t->place != PLACE_WIDE || !r->tensors[i]) return;
+    if ((t->place != PLACE_WIDE && !t->wide) || !r->tensors[i]) return;
     kernel_share(&from, &to, (t->count + UNIT - 1) / UNIT, r->part, r->parts);
     from *= UNIT;
     to = to * UNIT < t->count ? to * UNIT : t->count;
     if (from >= to) return;
+    if (t->wide) {
+        float *held = (float *)r->tensors[i] + from;
+        loops->round(held, held, to - from);
+        return;
+    }
     float *wide = (float *)((char *)r->workspace + t->at) + from;
     uint16_t *half = (uint16_t *)r->tensors[i] + from;
     if (i < p->inputs)
@@ -101,9 +106,12 @@ static void half_adapter_unstage(const kernel_run *r, const params *p, size_t i,
     const tensor *t = &p->tensors[i];
     const size_t first = row * t->row_count, count = rows * t->row_count;
     const char *from = (const char *)r->scratch + t->at;
-    if (t->half)
-        half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
-            ->narrow((uint16_t *)r->tensors[i] + first, (const float *)from, count);
+    const half_loops *loops =
+        t->half ? half_loops_of((pgy_dtype)t->half, (cpu_level)p->level) : NULL;
+    if (t->wide)
+        loops->round((float *)r->tensors[i] + first, (const float *)from, count);
+    else if (loops)
+        loops->narrow((uint16_t *)r->tensors[i] + first, (const float *)from, count);
     else
         memcpy((char *)r->tensors[i] + first * t->item, from, count * t->item);
 }

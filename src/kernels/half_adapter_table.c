@@ -6,7 +6,7 @@
 #include "kernels/half_adapter.h"
 
 /* VERSION: version of the adapter, below VERSIONS */
-enum { MOST = 512, NAME_SIZE = 64, VERSION = 2, VERSIONS = 16 };
+enum { MOST = 512, NAME_SIZE = 64, VERSION = 3, VERSIONS = 16 };
 
 static const kernel *wrapped[MOST];
 static kernel table[MOST + 1];
@@ -24,6 +24,7 @@ static void half_adapter_add(const kernel *k, const kernel *like)
     table[count].version = (uint16_t)(k->version * VERSIONS + VERSION);
     /* it converts all of a cache */
     table[count].flags &= ~(uint32_t)(KERNEL_JOINS_CACHES | KERNEL_GROWS_CACHES);
+    table[count].flags |= KERNEL_WIDENS;
     table[count].accept = like->accept;
     table[count].prepare = like->prepare;
     table[count].run = like->run;

@@ -33,6 +33,9 @@ typedef struct kernel_tensor {
     /* Of a large constant of float32 that a kernel with KERNEL_NARROWS_WEIGHTS reads: the 16-bit
      * type that holds all its elements without loss. NONE: no type does. */
     pgy_dtype narrow;
+    /* Of an output in float32: the 16-bit type to which its elements are rounded. NONE: they are
+     * not. Only kernels with KERNEL_WIDENS are asked for that. */
+    pgy_dtype rounds;
     /* Where its memory is: 0 for the host, else an index into the build's list of devices. */
     uint32_t space;
 } kernel_tensor;
@@ -147,6 +150,10 @@ enum {
     KERNEL_JOINS_RANKS = 256,
     /* Outputs 1 and 2 may also be longer than inputs 3 and 4, if `rooms` tells their buffers. */
     KERNEL_GROWS_CACHES = 512,
+    /* Computes 16-bit floats in float32. Each of its tensors, if it is no constant, may be in
+     * float32 as well; such an output is rounded. */
+    KERNEL_WIDENS = 1024,
+    KERNEL_ROUNDS = 2048, /* obeys kernel_tensor.rounds of output 0, for the 16-bit adapter */
 };
 
 typedef struct kernel {

@@ -12,7 +12,7 @@
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
-    uint64_t within; /* where its bytes begin in those of `root` */
+    uint64_t within;      /* where its bytes begin in those of `root` */
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
                              needed any more */
     const void *source;   /* of a constant: kernel_tensor.source */
@@ -101,6 +101,12 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
 /* Appends the steps that bring a tensor into the caller's memory for this output. */
 pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- wide.c ---- */
+/* Holds tensors in 16-bit floats as float32 where that saves conversions. Selection has chosen the
+ * kernels of all nodes; no step was made yet. */
+pgy_status build_hold_wide(builder *b, build_node *nodes, size_t count, arena *memory,
+                           pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- order.c ---- */
 /* Adds the event steps (PROGRAM_RECORD, PROGRAM_WAIT) that a program with devices needs. */

@@ -40,10 +40,10 @@ typedef struct range_varying {
 typedef struct range_operand {
     uint32_t tensor; /* PROGRAM_NO_TENSOR: omitted */
     kernel_layout layout;
-    const op_value *known;  /* what shape inference knows of an input; NULL: it is omitted */
-    pgy_tensor *constant;   /* elements of a constant; NULL: not a constant, or a large one */
-    bool is_large_constant; /* kernels read it in `prepare` alone */
-    pgy_dtype narrow;       /* kernel_tensor.narrow */
+    const op_value *known;    /* what shape inference knows of an input; NULL: it is omitted */
+    pgy_tensor *constant;     /* elements of a constant; NULL: not a constant, or a large one */
+    bool is_large_constant;   /* kernels read it in `prepare` alone */
+    pgy_dtype narrow, rounds; /* as in kernel_tensor */
 } range_operand;
 
 /* A step whose parameters depend on sizes. */

@@ -104,6 +104,7 @@ static kernel_tensor describe(const range_making *m, const range_operand *o)
                            .layout = o->layout,
                            .data = data_of(m, o),
                            .narrow = o->narrow,
+                           .rounds = o->rounds,
                            .elsewhere = o->is_large_constant};
 }
 

@@ -20,7 +20,8 @@ static bool is_sized(const builder *b, uint32_t tensor)
 static void note_operand(range_operand *out, const builder *b, uint32_t tensor,
                          const kernel_tensor *k)
 {
-    *out = (range_operand){.tensor = tensor, .layout = k->layout, .narrow = k->narrow};
+    *out = (range_operand){
+        .tensor = tensor, .layout = k->layout, .narrow = k->narrow, .rounds = k->rounds};
     if (tensor == PROGRAM_NO_TENSOR) return;
     const build_tensor *root = &b->tensors[build_root(b, tensor)];
     if (!root->constant || root->elements) return;

@@ -454,6 +454,7 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_err
         st = open_node(&nodes[opened++], b, err);
     }
     if (!st) st = select_kernels(b, nodes, opened, &memory, err);
+    if (!st) st = build_hold_wide(b, nodes, opened, &memory, err);
     if (!st) st = count_uses(nodes, opened, b, &memory, err);
     if (!st) build_give_back(b);
     if (!st) st = emit_nodes(nodes, opened, b, err);

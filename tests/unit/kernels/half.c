@@ -96,6 +96,34 @@ static void test_half__numbers_of_any_size_are_narrowed(void **state)
             }
 }
 
+/* Rounding gives the bits of narrowing and widening, also in place, and keeps what lies around. */
+static void test_half__rounds_as_it_narrows_and_widens(void **state)
+{
+    (void)state;
+    enum { COUNT = 70, MOST = 4096 };
+    static float x[MOST], y[MOST], wanted[MOST];
+    static uint16_t narrow[MOST];
+    for (size_t i = 0; i < MOST; i++) {
+        const uint32_t bits = (uint32_t)i * 1048573u + (uint32_t)(i % 7 << 9);
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+    for (size_t t = 0; t < 2; t++)
+        for (cpu_level l = CPU_PORTABLE; l <= cpu_features(); l++) {
+            const half_loops *loops = half_loops_of(TYPES[t], l);
+            loops->narrow(narrow, x, MOST);
+            loops->widen(wanted, narrow, MOST);
+            loops->round(y, x, MOST);
+            assert_memory_equal(y, wanted, sizeof y);
+            for (size_t count = 0; count < COUNT; count++) {
+                memcpy(y, x, sizeof y);
+                loops->round(y + 3, y + 3, count);
+                assert_memory_equal(y + 3, wanted + 3, count * sizeof *y);
+                assert_memory_equal(y, x, 3 * sizeof *y);
+                assert_memory_equal(y + 3 + count, x + 3 + count, COUNT * sizeof *y);
+            }
+        }
+}
+
 static void test_half__ends_of_arrays_are_kept(void **state)
 {
     (void)state;
