@@ -5,7 +5,7 @@
     cpu_models.py LIBRARY [--threads 1,2] [--seconds 3] [--peak BENCH_PEAK] [--onnx-folder FOLDER] [NAME...]
 
 LIBRARY is libpolygraphy.so. The models and goals are the table in cpu_model_list.py. For each model and number of threads, the engine and both runtimes run in turn
-on so many processors, in slices of some runs, each in a process that stays. A process is stopped while others run, because threads of some runtimes spin when they have
+on so many processors, of different cores if there are enough, in slices of some runs, each in a process that stays. A process is stopped while others run, because threads of some runtimes spin when they have
 nothing to do. Prints the medians of the slices in milliseconds, the best other runtime's over
 the engine's, its goal, the largest difference of the outputs from ONNX Runtime's relative to their largest magnitude, and, with --peak, the share of the
 processors' peak that the engine reaches with the model's products. OpenVINO (in float32, for latency) is left out where it is not installed.
@@ -99,9 +99,23 @@ class Side:
         self.child.wait()
 
 
+def processors_by_core():
+    """Processors of different cores first, as far as the system tells which share one."""
+
+    def rank(processor):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list") as f:
+                spans = [[int(x) for x in span.split("-")] for span in f.read().split(",")]
+        except (OSError, ValueError):
+            return 0
+        return [p for span in spans for p in range(span[0], span[-1] + 1)].index(processor)
+
+    return sorted(sorted(os.sched_getaffinity(0)), key=rank)
+
+
 def call(o, path, threads):
     """The median seconds of a run of each side, and the difference of the engine's outputs."""
-    processors, sides = ",".join(str(p) for p in sorted(os.sched_getaffinity(0))[:threads]), []
+    processors, sides = ",".join(str(p) for p in processors_by_core()[:threads]), []
     try:
         for name in SIDES:
             sides.append(Side(o, name, path, processors))

@@ -177,7 +177,7 @@ static void run_line(const params *p, const kernel_run *r, size_t index)
     pixel_line_start(&l, &p->w, (const uint8_t *)r->tensors[0] + index / per_image * in, NULL,
                      line);
     for (int64_t o = 0; o < p->w.out[2]; o++, y += n) {
-        pixel_line_list(&l, list, o);
+        pixel_line_list(&l, list, list, o);
         if (p->mean) {
             const byte_mean m =
                 byte_pool_mean(&p->scales, (int64_t)l.count, counted * count_taps(p, 2, o));

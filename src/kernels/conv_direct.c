@@ -61,10 +61,9 @@ static pgy_status conv_direct_prepare(kernel_plan *out, const kernel_problem *u,
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)conv_describe(&s, u); /* cannot fail after `accept` */
     conv_plan_make(p, &s, u->self->needs, u->inputs[0].layout);
-    const conv_plan finest = conv_plan_cut(p, CONV_PLAN_PARTS);
-    const size_t units = conv_plan_units(&finest);
+    const size_t grains = conv_plan_grains(p);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    out->parts = (uint32_t)(units < CONV_PLAN_PARTS ? units : CONV_PLAN_PARTS);
+    out->parts = (uint32_t)(grains < CONV_PLAN_PARTS ? grains : CONV_PLAN_PARTS);
     out->scratch_bytes = conv_plan_scratch(p) * sizeof(float);
     const pgy_status st = conv_plan_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);

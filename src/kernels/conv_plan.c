@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 
 /* PARTS_OF_A_THREAD: about so many, of three or four, are one thread's share of a step */
-enum { BAND_BYTES = 256 * 1024, PARTS_OF_A_THREAD = 3 };
+enum { BAND_BYTES = 256 * 1024, PARTS_OF_A_THREAD = 3, MOST_PARTS_OF_A_THREAD = 4 };
 
 const conv_tiles *conv_tiles_of(uint32_t level)
 {
@@ -37,45 +37,66 @@ static bool reaches_over(const conv_shape *s)
                s->in[1];
 }
 
-static void set_band(conv_plan *p, uint64_t tiles)
+/* A copied band has whole rows, or, of an image of one row, a window of it. */
+static void size_band(conv_plan *p, uint64_t tiles)
 {
     const conv_shape *s = &p->s;
-    const uint64_t rows = (tiles + p->row_tiles - 1) / p->row_tiles;
-    p->bands = (p->tiles + tiles - 1) / tiles;
+    const uint64_t rows = (tiles + p->row_tiles - 1) / p->row_tiles, out = (uint64_t)s->out[1];
+    const uint64_t pixels =
+        s->out[0] > 1 ? out : (tiles * out + p->row_tiles - 1) / p->row_tiles;
     p->band_tiles = tiles;
     p->band_rows =
         (rows - 1) * (uint64_t)s->stride[0] + (uint64_t)((s->kernel[0] - 1) * s->dilation[0]) + 1;
+    p->width = (pixels - 1) * (uint64_t)s->stride[1] +
+               (uint64_t)((s->kernel[1] - 1) * s->dilation[1]) + 1;
+}
+
+uint64_t conv_plan_grain(const conv_plan *p)
+{
+    return p->s.out[0] > 1 ? p->row_tiles : 1;
+}
+
+uint64_t conv_plan_band_start(const conv_plan *p, uint64_t band)
+{
+    const uint64_t grain = conv_plan_grain(p);
+    return p->tiles / grain * band / p->bands * grain;
 }
 
 static void cut_bands(conv_plan *p)
 {
     const conv_shape *s = &p->s;
-    const uint64_t rows = (uint64_t)s->out[0];
+    const uint64_t rows = (uint64_t)s->out[0], grain = conv_plan_grain(p);
     const uint64_t channels = p->linear ? p->in_blocks : p->in_blocks * p->block;
     const uint64_t row_bytes =
         channels * (uint64_t)(s->stride[0] * s->stride[1] * s->out[1]) * sizeof(float);
     p->tiles = rows * p->row_tiles;
     uint64_t tiles = BAND_BYTES * p->row_tiles / (row_bytes + 1) + 1;
     if (tiles < 4) tiles = 4;
-    if (p->copied || rows > 1) tiles = (tiles + p->row_tiles - 1) / p->row_tiles * p->row_tiles;
-    p->width = (uint64_t)((s->out[1] - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1);
-    set_band(p, tiles > p->tiles ? p->tiles : tiles);
+    tiles = (tiles + grain - 1) / grain * grain;
+    if (tiles > p->tiles) tiles = p->tiles;
+    p->bands = (p->tiles + tiles - 1) / tiles;
+    size_band(p, tiles);
 }
 
 conv_plan conv_plan_cut(const conv_plan *p, uint32_t parts)
 {
     conv_plan own = *p;
     const uint64_t others = p->s.batch * p->s.groups * p->out_units;
-    const uint64_t bands = (parts + others - 1) / others;
+    const uint64_t threads = parts / MOST_PARTS_OF_A_THREAD;
+    uint64_t bands = (parts + others - 1) / others;
     /* A copied band of one row would copy three rows for it, of three by three taps. That is still
      * less than what threads without a band lose. */
     const uint64_t pairs = p->tiles / (2 * p->row_tiles) * others;
     const uint64_t rows = p->copied && pairs >= parts / PARTS_OF_A_THREAD ? 2 : 1;
-    const uint64_t least = p->copied || p->s.out[0] > 1 ? rows * p->row_tiles : 1;
-    if (bands <= p->bands) return own;
-    uint64_t tiles = p->tiles / bands / least * least;
-    if (tiles < least) tiles = least;
-    if (tiles < p->band_tiles) set_band(&own, tiles);
+    const uint64_t least = rows * conv_plan_grain(p), most = p->tiles / least;
+    if (bands < p->bands) bands = p->bands;
+    /* Two threads that share a copied band would both copy it. */
+    if (p->copied && threads > 1 && bands > threads)
+        bands = (bands + threads - 1) / threads * threads;
+    if (bands > most) bands = most;
+    if (bands > p->bands) own.bands = bands;
+    const uint64_t grain = conv_plan_grain(p), grains = p->tiles / grain;
+    size_band(&own, (grains + own.bands - 1) / own.bands * grain);
     return own;
 }
 
@@ -104,9 +125,9 @@ void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_l
     cut_bands(p);
 }
 
-size_t conv_plan_units(const conv_plan *p)
+size_t conv_plan_grains(const conv_plan *p)
 {
-    return p->s.batch * p->s.groups * p->bands * p->out_units;
+    return p->s.batch * p->s.groups * p->out_units * (p->tiles / conv_plan_grain(p));
 }
 
 size_t conv_plan_scratch(const conv_plan *p)

@@ -9,7 +9,9 @@
 
 /* Output rows are cut into tiles. A band is a group of tiles whose input stays in the L2 cache
  * while the kernel computes all output channels from it. A unit of work is a band of one image and
- * group by one or two blocks of output channels. */
+ * group by one or two blocks of output channels. The parts of the work are runs of grains, units
+ * one after the other, so all parts have as much to do. A grain is the tiles of a row in a unit,
+ * or a tile if the image has one row. */
 typedef struct conv_plan {
     conv_shape s; /* rows of a pointwise convolution are joined into one */
     uint32_t level, linear, copied, deep;
@@ -17,7 +19,7 @@ typedef struct conv_plan {
     uint64_t block, in_blocks, out_blocks;
     uint64_t lanes, last_lanes, columns; /* how a tile's sum is divided: see conv_tile_call */
     uint64_t out_units;                  /* number of pairs of output blocks in one group */
-    uint64_t row_tiles, tiles, band_tiles, bands;
+    uint64_t row_tiles, tiles, bands, band_tiles; /* band_tiles: the most tiles of a band */
     uint64_t width, band_rows; /* of a copied band: pixels per row, number of rows */
     uint64_t packed_bias;      /* number of bias floats, which precede the packed weights */
 } conv_plan;
@@ -25,10 +27,11 @@ typedef struct conv_plan {
 const conv_tiles *conv_tiles_of(uint32_t level);
 /* x_layout: layout of the data input; linear is meant for few input channels. */
 void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_layout x_layout);
-/* The plan with smaller bands, if there are fewer units than `parts`. Results do not depend on it.
- */
+/* The plan with more bands, if there are fewer units than `parts`. Results do not depend on it. */
 conv_plan conv_plan_cut(const conv_plan *p, uint32_t parts);
-size_t conv_plan_units(const conv_plan *p);
+uint64_t conv_plan_grain(const conv_plan *p);                     /* tiles of a grain */
+uint64_t conv_plan_band_start(const conv_plan *p, uint64_t band); /* its first tile */
+size_t conv_plan_grains(const conv_plan *p);
 size_t conv_plan_scratch(const conv_plan *p); /* floats of scratch memory for each thread */
 /* Floats at the start of copied bands, for the number of the band. */
 enum { CONV_PLAN_NOTE = 16, CONV_PLAN_PARTS = 256 };

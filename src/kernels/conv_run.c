@@ -5,50 +5,56 @@
 #include "base/cancel.h"
 #include "kernels/conv_plan.h"
 
-/* Addresses and indices of one unit of work. */
+/* Addresses and indices of a unit of work, or of some of its tiles. */
 typedef struct place {
     const float *x;       /* the group's first channel, or the copied band */
     int64_t first_row;    /* the input row that x starts with */
+    uint64_t skipped;     /* pixels of a padded input row before x */
     uint64_t width, rows; /* pixels per row and number of rows at x */
-    int64_t shift;        /* pixels of padding to the left of a row at x */
     uint64_t image, group, band, unit;
+    uint64_t from, to; /* tiles */
 } place;
 
-static place conv_find(const conv_plan *p, size_t index)
+/* The tiles of one unit that begin with grain `at` and end before grain `to` at the latest. */
+static place conv_find(const conv_plan *p, size_t at, size_t to)
 {
-    place a = {.unit = index % p->out_units};
-    index /= p->out_units;
-    a.band = index % p->bands;
-    index /= p->bands;
-    a.group = index % p->s.groups;
-    a.image = index / p->s.groups;
+    const uint64_t grain = conv_plan_grain(p), grains = p->tiles / grain;
+    const uint64_t index = at / (grains * p->out_units), inside = at % (grains * p->out_units);
+    place a = {.image = index / p->s.groups, .group = index % p->s.groups};
+    a.band = ((inside / p->out_units + 1) * p->bands - 1) / grains;
+    const uint64_t start = conv_plan_band_start(p, a.band) / grain;
+    const uint64_t count = conv_plan_band_start(p, a.band + 1) / grain - start;
+    const uint64_t own = inside - start * p->out_units, first = own % count;
+    a.unit = own / count;
+    a.from = (start + first) * grain;
+    a.to = (start + (to - at < count - first ? first + to - at : count)) * grain;
     return a;
 }
 
-static void conv_copy_line(float *to, const float *from, uint64_t width, uint64_t pad, uint64_t in,
+/* Copies pixels [from, from + width) of a line; those outside of it are zeros. */
+static void conv_copy_line(float *to, const float *line, uint64_t width, int64_t from, uint64_t in,
                            uint64_t item)
 {
-    const uint64_t room = width > pad ? width - pad : 0, count = in < room ? in : room;
-    memset(to, 0, (pad < width ? pad : width) * item * sizeof *to);
-    memcpy(to + pad * item, from, count * item * sizeof *to);
+    const uint64_t pad = from >= 0 ? 0 : (uint64_t)-from < width ? (uint64_t)-from : width;
+    const uint64_t start = from < 0 ? 0 : (uint64_t)from < in ? (uint64_t)from : in;
+    const uint64_t room = width - pad, count = in - start < room ? in - start : room;
+    memset(to, 0, pad * item * sizeof *to);
+    memcpy(to + pad * item, line + start * item, count * item * sizeof *to);
     memset(to + (pad + count) * item, 0, (room - count) * item * sizeof *to);
 }
 
-/* Copies the input rows of a band with zeros on both sides. */
-static void copy_band(float *to, const conv_plan *p, const float *x, int64_t from, int64_t rows)
+/* Copies the input rows of a band, from column `column` on, with zeros on both sides. */
+static void copy_band(float *to, const conv_plan *p, const float *x, int64_t column, int64_t from,
+                      int64_t rows)
 {
     const conv_shape *s = &p->s;
-    const uint64_t item = p->linear ? 1 : p->block, width = p->width;
+    const uint64_t item = p->linear ? 1 : p->block;
     const uint64_t plane = (uint64_t)(s->in[0] * s->in[1]) * item;
-    if ((uint64_t)s->pad[1] >= width) { /* the whole line is padding */
-        memset(to, 0, p->in_blocks * p->band_rows * width * item * sizeof *to);
-        return;
-    }
     for (uint64_t b = 0; b < p->in_blocks; b++)
         for (int64_t row = 0; row < rows; row++)
-            conv_copy_line(to + (b * p->band_rows + (uint64_t)row) * width * item,
-                           x + b * plane + (uint64_t)((from + row) * s->in[1]) * item, width,
-                           (uint64_t)s->pad[1], (uint64_t)s->in[1], item);
+            conv_copy_line(to + (b * p->band_rows + (uint64_t)row) * p->width * item,
+                           x + b * plane + (uint64_t)((from + row) * s->in[1]) * item, p->width,
+                           column, (uint64_t)s->in[1], item);
 }
 
 static void conv_locate(place *a, const conv_plan *p, const float *x, float *scratch, bool fresh)
@@ -59,11 +65,14 @@ static void conv_locate(place *a, const conv_plan *p, const float *x, float *scr
     a->width = (uint64_t)s->in[1];
     a->rows = (uint64_t)s->in[0];
     if (!p->copied) return;
-    const int64_t row = (int64_t)(a->band * p->band_tiles / p->row_tiles);
+    const uint64_t start = conv_plan_band_start(p, a->band);
+    const int64_t row = (int64_t)(start / p->row_tiles);
     int64_t from = row * s->stride[0] - s->pad[0], to = from + (int64_t)p->band_rows;
     if (from < 0) from = 0;
     if (to > s->in[0]) to = s->in[0];
-    if (fresh && from < to) copy_band(scratch, p, a->x, from, to - from);
+    a->skipped = start % p->row_tiles * (uint64_t)s->out[1] / p->row_tiles * (uint64_t)s->stride[1];
+    if (fresh && from < to)
+        copy_band(scratch, p, a->x, (int64_t)a->skipped - s->pad[1], from, to - from);
     a->x = scratch;
     a->first_row = from;
     a->width = p->width;
@@ -130,7 +139,8 @@ static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c,
     c->rows = (size_t)(last - first);
     c->w_first = (size_t)first;
     c->x = a->x + part->from * c->block_step;
-    if (c->rows) c->x += ((uint64_t)in_row * a->width + from * (uint64_t)s->stride[1]) * item;
+    if (c->rows)
+        c->x += ((uint64_t)in_row * a->width + from * (uint64_t)s->stride[1] - a->skipped) * item;
     const uint64_t plane = (uint64_t)s->out[0] * out * p->block;
     const uint64_t at = ((a->image * s->groups + a->group) * p->out_blocks + 2 * a->unit) * plane +
                         ((uint64_t)row * out + from) * p->block;
@@ -162,16 +172,14 @@ static void conv_run_slice(const conv_plan *p, const place *a, const kernel_run 
     const uint64_t each = (p->out_blocks - 2 * a->unit < 2 ? 1 : 2) * p->block;
     const bool ends = part->to == p->in_blocks;
     const uint64_t taps = (uint64_t)s->kernel[0] * p->columns;
-    const uint64_t first = a->band * p->band_tiles;
-    const uint64_t end = first + p->band_tiles < p->tiles ? first + p->band_tiles : p->tiles;
     c->w = w + part->from * p->lanes * taps * each;
     c->blocks = part->to - part->from;
     c->last_lanes = ends ? p->last_lanes : p->lanes;
     c->resumed = part->from > 0;
     c->activation = ends ? s->activation : CONV_NO_ACTIVATION;
     const uint64_t size = ((c->blocks - 1) * p->lanes + c->last_lanes) * taps * each;
-    for (uint64_t tile = first; tile < end; tile++) {
-        conv_tile_fetch(c, size, each, tile - first, end - first);
+    for (uint64_t tile = a->from; tile < a->to; tile++) {
+        conv_tile_fetch(c, size, each, tile - a->from, a->to - a->from);
         conv_run_tile(p, a, c, part, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs],
                       tile);
     }
@@ -199,7 +207,7 @@ static void conv_unit(const conv_plan *p, const place *a, const kernel_run *r)
         .y_block = (uint64_t)(s->out[0] * s->out[1]) * b,
         .parameter = {s->parameter[0], s->parameter[1]},
     };
-    const uint64_t step = conv_slice_blocks(p, p->band_tiles, p->lanes * taps * width * b);
+    const uint64_t step = conv_slice_blocks(p, a->to - a->from, p->lanes * taps * width * b);
     slice part = {0};
     for (; part.from < p->in_blocks; part.from = part.to) {
         part.to = part.from + step < p->in_blocks ? part.from + step : p->in_blocks;
@@ -212,13 +220,14 @@ void conv_plan_run(const kernel_run *r, const conv_plan *whole)
     const conv_plan own = conv_plan_cut(whole, r->parts), *p = &own;
     size_t from, to, *copied = r->scratch; /* the band that lies behind it */
     float *rows = p->copied ? (float *)r->scratch + CONV_PLAN_NOTE : NULL;
-    kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
+    kernel_share(&from, &to, conv_plan_grains(p), r->part, r->parts);
     if (p->copied && !r->resumed) *copied = SIZE_MAX;
-    for (size_t i = from; i < to && !cancel_requested(); i++) {
-        place a = conv_find(p, i);
-        const size_t band = i / p->out_units;
+    while (from < to && !cancel_requested()) {
+        place a = conv_find(p, from, to);
+        const size_t band = (a.image * p->s.groups + a.group) * p->bands + a.band;
         conv_locate(&a, p, r->tensors[0], rows, p->copied && *copied != band);
         if (p->copied) *copied = band;
         conv_unit(p, &a, r);
+        from += (a.to - a.from) / conv_plan_grain(p);
     }
 }

@@ -199,40 +199,77 @@ static void last_depthwise_plain(const last_position *a, int32_t *sums)
     }
 }
 
+/* The positions of a line as they are computed. Even and odd ones have lists of their own. */
+typedef struct positions {
+    last_depthwise_functions functions;
+    last_position at;
+    pixel_line line;
+    const uint8_t *lists[2][LAST_DEPTHWISE_TAPS];
+    size_t rest; /* channels that two positions compute together */
+} positions;
+
+/* Computes pairs of positions from o on whose pixels lie one after the other, and makes the list of
+ * the last one. Taps that fill up a four would not advance. @return their number of positions */
+static int64_t last_depthwise_row(positions *s, int64_t o)
+{
+    const last_depthwise *p = s->at.p;
+    const size_t channels = p->c.groups;
+    const int64_t count = pixel_line_inside(&s->line, o) / 2 * 2;
+    if (o % 2 || !count || !s->functions.row || 2 * channels != LAST_DEPTHWISE_BLOCK ||
+        p->w.stride[2] != 1 || p->c.taps % 4 > 1)
+        return 0;
+    s->functions.row(&s->at, (size_t)count / 2);
+    for (size_t t = 0; t < p->c.taps; t++)
+        s->lists[1][t] = s->lists[0][t] + (size_t)(count - 1) * channels;
+    return count;
+}
+
+/* Computes position o, or the channels that it does not share with the position behind it. */
+static void last_depthwise_at(positions *s, const kernel_run *r, int64_t o)
+{
+    const last_depthwise *p = s->at.p;
+    const size_t channels = p->c.groups;
+    const bool waits = s->rest && o % 2 == 0 && o + 1 < p->w.out[2], ends = s->rest && o % 2;
+    s->at.channels = waits || ends ? channels - s->rest : channels;
+    if (!s->functions.run)
+        last_depthwise_plain(&s->at, r->scratch);
+    else if (s->at.channels)
+        s->functions.run(&s->at);
+    if (!ends) return;
+    last_position before = s->at;
+    before.list = s->lists[0];
+    before.y -= channels;
+    s->functions.pair(&before, s->at.list, s->at.y);
+}
+
 static void last_depthwise_line(const last_depthwise *p, const kernel_run *r, size_t index)
 {
     const size_t per_image = (size_t)(p->w.out[0] * p->w.out[1]), channels = p->c.groups;
-    const last_depthwise_functions functions = last_depthwise_find((cpu_level)p->c.level, channels);
     const char *packed = r->packed;
     const size_t rest = channels % LAST_DEPTHWISE_BLOCK;
-    const bool pairs = functions.pair && rest && rest <= LAST_DEPTHWISE_BLOCK / 2;
-    const uint8_t *list[LAST_DEPTHWISE_TAPS], *before[LAST_DEPTHWISE_TAPS];
-    last_position a = {.p = p,
-                       .list = list,
-                       .weights = r->packed,
-                       .offsets = r->workspace,
-                       .scales = (const double *)(packed + p->c.at_scales),
-                       .factors = (const float *)(packed + p->c.at_factors),
-                       .y = (uint8_t *)r->tensors[p->c.inputs] +
-                            index * (size_t)p->w.out[2] * channels};
-    const uint8_t *outside = (const uint8_t *)(a.offsets + filled_channels(p));
-    pixel_line line;
-    pixel_line_start(&line, &p->w,
+    positions s = {.functions = last_depthwise_find((cpu_level)p->c.level, channels),
+                   .at = {.p = p,
+                          .weights = r->packed,
+                          .offsets = r->workspace,
+                          .scales = (const double *)(packed + p->c.at_scales),
+                          .factors = (const float *)(packed + p->c.at_factors),
+                          .y = (uint8_t *)r->tensors[p->c.inputs] +
+                               index * (size_t)p->w.out[2] * channels}};
+    const uint8_t *outside = (const uint8_t *)(s.at.offsets + filled_channels(p));
+    if (s.functions.pair && rest <= LAST_DEPTHWISE_BLOCK / 2) s.rest = rest;
+    pixel_line_start(&s.line, &p->w,
                      (const uint8_t *)r->tensors[0] +
                          index / per_image * int_conv_in_plane(&p->c) * channels,
                      outside, index % per_image);
     /* Those that fill up the last four have weights of 0. */
-    for (size_t t = p->c.taps; t < 4 * p->fours; t++) list[t] = outside;
-    for (int64_t o = 0; o < p->w.out[2]; o++, a.y += channels) {
-        const bool waits = pairs && o % 2 == 0 && o + 1 < p->w.out[2], ends = pairs && o % 2;
-        a.channels = waits || ends ? channels - rest : channels;
-        pixel_line_list(&line, list, o);
-        if (!functions.run)
-            last_depthwise_plain(&a, r->scratch);
-        else if (a.channels)
-            functions.run(&a);
-        if (waits) memcpy(before, list, 4 * p->fours * sizeof *list);
-        if (ends) functions.pair(&a, before, a.y - channels);
+    for (size_t t = p->c.taps; t < 4 * p->fours; t++) s.lists[0][t] = s.lists[1][t] = outside;
+    for (int64_t o = 0, count; o < p->w.out[2]; o += count) {
+        s.at.list = s.lists[o % 2];
+        pixel_line_list(&s.line, s.lists[o % 2], s.lists[(o + 1) % 2], o);
+        count = last_depthwise_row(&s, o);
+        if (!count) last_depthwise_at(&s, r, o);
+        count += !count;
+        s.at.y += (size_t)count * channels;
     }
 }
 

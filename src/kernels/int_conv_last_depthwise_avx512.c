@@ -34,6 +34,8 @@ TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
 #define RUN run_vnni
 #include "kernels/int_conv_last_depthwise.inc"
 
-const last_depthwise_functions last_depthwise_avx512 = {.run = run_avx512, .pair = run_avx512_pair};
-const last_depthwise_functions last_depthwise_vnni = {.run = run_vnni, .pair = run_vnni_pair};
+const last_depthwise_functions last_depthwise_avx512 = {
+    .run = run_avx512, .pair = run_avx512_pair, .row = run_avx512_row};
+const last_depthwise_functions last_depthwise_vnni = {
+    .run = run_vnni, .pair = run_vnni_pair, .row = run_vnni_row};
 #endif

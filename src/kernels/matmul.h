@@ -75,8 +75,8 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 /* The most parts that a product is cut into, and the number that a kernel offers for it. */
 enum { MATMUL_PARTS = 256 };
 uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t);
-/* Work is cut into units of rows and panels of one product, at least `parts` of them if the product
- * has so many. Results do not depend on the cut. */
+/* Work is cut into units, runs of tiles: for several parts a multiple of `parts`, if there are so many
+ * tiles, and all of one size. Results do not depend on the cut. */
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t parts);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);

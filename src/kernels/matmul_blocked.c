@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
- * panels, and less if many threads share the product. Its sum over k is split into blocks of DEPTH,
- * so that a panel stays in the L2 cache while all rows of the unit use it. Rows of A are read in
- * place if their elements are contiguous, else copied block by block. Panels of 16-bit floats are
- * widened block by block if many rows share them, else inside the micro-kernel; panels of fewer
- * bits are unpacked block by block. */
+/* The blocked loop around the micro-kernels. C is computed in blocks of up to UNIT_ROWS rows by
+ * UNIT_PANELS panels. The sum over k is split into blocks of DEPTH, so that a panel stays in the L2
+ * cache while all rows of the block use it. Rows of A are read in place if their elements are
+ * contiguous, else copied block by block. Panels of 16-bit floats are widened block by block if
+ * many rows share them, else inside the micro-kernel; panels of fewer bits are unpacked block by
+ * block. */
 #include <string.h>
 
 #include "kernels/matmul.h"
@@ -13,7 +13,6 @@
 
 enum {
     UNIT_ROWS = 216,
-    LEAST_TILES = 4,
     UNIT_PANELS = 8,
     DEPTH = 1024,
     PARTS_OF_UNIT = 2 /* the most parts for each unit of panels that are read side by side */
@@ -123,48 +122,52 @@ void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_dat
 
 /* ---- The loop ------------------------------------------------------------------------------- */
 
-/* How a product is cut into units. */
+/* Tiles are numbered: products one after the other, in a product blocks of UNIT_ROWS rows, in a
+ * block its panels, and in a panel the block's tiles from top to bottom. A unit is a run of tiles.
+ * If there are several parts, all have the same number of units, which differ by one grain at most,
+ * so threads end together, whatever the sizes. Else a unit is a block by UNIT_PANELS panels. */
 typedef struct cut {
-    size_t rows, panels;      /* of a unit */
-    size_t row_units, across; /* number of units along the rows and along the panels */
+    size_t column, panels; /* tiles in a column of C, and number of panels */
+    size_t blocks, groups; /* of rows in a product; of panels in a block */
+    size_t grain, grains;  /* tiles of the smallest run, and number of such runs in a product */
+    size_t units;
+    bool shared; /* by several parts */
 } cut;
 
-static cut cut_into(const matmul_shape *s, const matmul_tile *t, size_t rows, size_t panels)
+static size_t divide_up(size_t n, size_t by)
 {
-    return (cut){.rows = rows,
-                 .panels = panels,
-                 .row_units = (s->m + rows - 1) / rows,
-                 .across = (matmul_panel_count(s, t) + panels - 1) / panels};
+    return (n + by - 1) / by;
 }
 
 /* Panels that few rows read side by side stay together, if that leaves enough units. */
-static size_t least_panels(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
+static size_t least_panels(const matmul_shape *s, size_t panels, uint32_t parts)
 {
-    const cut c = cut_into(s, t, UNIT_ROWS, MATMUL_ABREAST);
+    const size_t abreast = divide_up(panels, MATMUL_ABREAST);
     const bool few = s->m <= MATMUL_ABREAST_ROWS;
-    return few && s->batch * c.across * PARTS_OF_UNIT >= parts ? MATMUL_ABREAST : 1;
+    return few && s->batch * abreast * PARTS_OF_UNIT >= parts ? MATMUL_ABREAST : 1;
 }
 
-/* Panels are divided first, because rows that are divided read a panel more than once. No tile of
- * the micro-kernels is divided, so all cuts give the same bits. */
+/* No tile of the micro-kernels is divided, so all cuts give the same bits. */
 static cut cut_for(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
 {
-    size_t panels = UNIT_PANELS, rows = UNIT_ROWS;
-    const size_t least = least_panels(s, t, parts);
-    cut c = cut_into(s, t, rows, panels);
-    while (panels > least && s->batch * c.row_units * c.across < parts)
-        c = cut_into(s, t, rows, panels /= 2);
-    if (s->batch * c.row_units * c.across >= parts) return c;
-    const size_t wanted = (parts + s->batch * c.across - 1) / (s->batch * c.across);
-    rows = (s->m + wanted * t->rows - 1) / (wanted * t->rows) * t->rows;
-    if (rows < LEAST_TILES * t->rows) rows = LEAST_TILES * t->rows;
-    return rows < UNIT_ROWS ? cut_into(s, t, rows, panels) : c;
+    cut c = {.column = divide_up(s->m, t->rows),
+             .panels = matmul_panel_count(s, t),
+             .blocks = divide_up(s->m, UNIT_ROWS),
+             .shared = parts > 1};
+    c.groups = divide_up(c.panels, UNIT_PANELS);
+    c.grain = least_panels(s, c.panels, parts);
+    c.grains = divide_up(c.column * c.panels, c.grain);
+    c.units = s->batch * c.blocks * c.groups;
+    if (!c.shared) return c;
+    c.units = divide_up(c.units, parts) * parts;
+    if (c.units > s->batch * c.grains) c.units = parts;
+    if (c.units > s->batch * c.grains) c.units = s->batch * c.grains;
+    return c;
 }
 
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
 {
-    const cut c = cut_for(s, t, parts);
-    return s->batch * c.row_units * c.across;
+    return cut_for(s, t, parts).units;
 }
 
 uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t)
@@ -227,18 +230,68 @@ static void matmul_run_tile(const matmul_tile *t, const matmul_data *d, size_t r
                                         rows, columns);
 }
 
+/* Tiles of one block of rows and one group of panels. */
 typedef struct block {
-    /* The unit's first row and number of rows, first panel and number of panels. */
+    size_t product;
+    /* The block's first row and number of rows, first panel and number of panels. */
     size_t row, rows, panel, panels;
+    /* The first tile of the first panel, and the end of the last panel's tiles. */
+    size_t first, end;
+    size_t count; /* of tiles */
 } block;
 
-static block find_block(const matmul_shape *s, const matmul_tile *t, const cut *c, size_t unit)
+static size_t smaller(size_t a, size_t b)
 {
-    const size_t panels = matmul_panel_count(s, t);
-    block u = {.row = unit / c->across % c->row_units * c->rows,
-               .panel = unit % c->across * c->panels};
-    u.rows = s->m - u.row < c->rows ? s->m - u.row : c->rows;
-    u.panels = panels - u.panel < c->panels ? panels - u.panel : c->panels;
+    return a < b ? a : b;
+}
+
+/* The block of rows that tile `at` of a product belongs to, and its number of tiles in a panel. */
+static size_t block_of(const matmul_tile *t, const cut *c, size_t at, size_t *tiles)
+{
+    const size_t whole = UNIT_ROWS / t->rows, index = at / (whole * c->panels);
+    *tiles = smaller(whole, c->column - index * whole);
+    return index;
+}
+
+/* The tiles [from, to) of a unit. */
+static void find_run(size_t *from, size_t *to, const matmul_shape *s, const matmul_tile *t,
+                     const cut *c, size_t unit)
+{
+    const size_t product = c->column * c->panels;
+    size_t tiles;
+    if (c->shared) {
+        kernel_share(from, to, s->batch * c->grains, (uint32_t)unit, (uint32_t)c->units);
+        *from = *from / c->grains * product + *from % c->grains * c->grain;
+        *to = *to / c->grains * product + *to % c->grains * c->grain;
+        return;
+    }
+    const size_t row = unit / c->groups % c->blocks * (UNIT_ROWS / t->rows) * c->panels;
+    const size_t panel = unit % c->groups * UNIT_PANELS;
+    const size_t base = unit / (c->groups * c->blocks) * product + row;
+    (void)block_of(t, c, row, &tiles);
+    *from = base + panel * tiles;
+    *to = base + smaller(panel + UNIT_PANELS, c->panels) * tiles;
+}
+
+/* The block that begins with tile `at` and ends before tile `to` at the latest. */
+static block find_block(const matmul_shape *s, const matmul_tile *t, const cut *c, size_t at,
+                        size_t to)
+{
+    const size_t product = c->column * c->panels, place = at % product;
+    size_t tiles;
+    const size_t index = block_of(t, c, place, &tiles);
+    const size_t inside = place - index * (UNIT_ROWS / t->rows) * c->panels;
+    const size_t panel = inside / tiles, group = panel / UNIT_PANELS + 1;
+    const size_t last = smaller(group * UNIT_PANELS, c->panels) * tiles;
+    const size_t end = smaller(inside + to - at, last);
+    block u = {.product = at / product,
+               .row = index * UNIT_ROWS,
+               .panel = panel,
+               .panels = divide_up(end, tiles) - panel,
+               .first = inside % tiles,
+               .count = end - inside};
+    u.rows = smaller(s->m - u.row, UNIT_ROWS);
+    u.end = end - (panel + u.panels - 1) * tiles;
     return u;
 }
 
@@ -309,8 +362,7 @@ __attribute__((always_inline)) static inline void fetch_end(const float *c, cons
         }
 }
 
-/* Adds the products of one block along k to all tiles of a unit. `rows_at`: the unit's rows of A.
- */
+/* Adds the products of one block along k to all tiles of a block of C. `rows_at`: its rows of A. */
 static void matmul_block(const matmul_shape *s, const matmul_tile *t, const block *u,
                          const matmul_data *d, size_t p, size_t depth, const float *rows_at,
                          size_t lda, float *edge)
@@ -324,31 +376,31 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
         const bool whole = columns == t->columns;
         const void *b = panel_at(s, t, d, panel, p, depth, edge);
-        const size_t tiles = (u->rows + t->rows - 1) / t->rows;
-        for (size_t i = 0; i < u->rows; i += t->rows) {
-            const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
+        const size_t first = panel == u->panel ? u->first * t->rows : 0;
+        const size_t end = panel + 1 == u->panel + u->panels ? u->end * t->rows : u->rows;
+        const size_t tiles = divide_up(smaller(end, u->rows) - first, t->rows);
+        for (size_t i = first; i < end && i < u->rows; i += t->rows) {
+            const size_t rows = smaller(u->rows - i, t->rows);
             const size_t place = (u->row + i) * s->n + column;
             float *to = d->c + place;
             const bool ends = p + depth == s->k;
             fetch_end(to, ends && d->residual ? d->residual + place : NULL, s->n, rows, columns);
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
                             ends ? s->alpha : 1, edge,
-                            fetch_ahead(t, d, b, depth, s->k, i / t->rows, tiles));
+                            fetch_ahead(t, d, b, depth, s->k, (i - first) / t->rows, tiles));
             if (ends)
                 matmul_finish(s, t, d, whole ? 1 : s->alpha, u->row + i, rows, column, columns);
         }
     }
 }
 
-void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, size_t unit,
-                 const matmul_data *d, float *scratch)
+static void run_block(const matmul_shape *s, const matmul_tile *t, const block *u,
+                      const matmul_data *d, float *scratch)
 {
-    const cut c = cut_for(s, t, parts);
-    const block u = find_block(s, t, &c, unit);
-    const size_t product = unit / (c.row_units * c.across);
+    const size_t product = u->product;
     const bool in_place = is_read_in_place(s);
     float *edge = scratch, *copy = scratch + t->rows * t->columns;
-    const float *a = d->a + matmul_offset(s, s->a_batch, product) + u.row * s->a_row;
+    const float *a = d->a + matmul_offset(s, s->a_batch, product) + u->row * s->a_row;
     matmul_data one = *d;
     one.c += product * s->m * s->n;
     if (one.bias && s->bias == MATMUL_BIAS_FULL) one.bias += product * s->m * s->n;
@@ -356,10 +408,23 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, si
     if (!d->b_shared && one.packed) one.packed += product * matmul_packed_count(s, t);
     if (!d->b_shared && one.half) one.half += product * matmul_packed_count(s, t);
     for (size_t p = 0; p < s->k; p += DEPTH) {
-        const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
-        if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
-        matmul_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
+        const size_t depth = smaller(s->k - p, DEPTH);
+        if (!in_place) copy_rows(copy, a + p * s->a_column, s, u->rows, depth);
+        matmul_block(s, t, u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
                      edge);
+    }
+}
+
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, size_t unit,
+                 const matmul_data *d, float *scratch)
+{
+    const cut c = cut_for(s, t, parts);
+    size_t at, to;
+    find_run(&at, &to, s, t, &c, unit);
+    while (at < to) {
+        const block u = find_block(s, t, &c, at, to);
+        run_block(s, t, &u, d, scratch);
+        at += u.count;
     }
 }
 

@@ -78,8 +78,17 @@ static inline void pixel_line_start(pixel_line *l, const pixel_window *w, const 
     l->end = room < 0 ? 0 : room / w->stride[2] + 1;
 }
 
-/* Makes the list of column o, where the previous call made that of o - 1. */
-static inline void pixel_line_list(pixel_line *l, const uint8_t **list, int64_t o)
+/* The number of columns from o on, where all taps are inside and advance from column to column. */
+static inline int64_t pixel_line_inside(const pixel_line *l, int64_t o)
+{
+    const int64_t end = l->end < l->w->out[2] ? l->end : l->w->out[2];
+    return o >= l->begin && o < end && l->inside == l->count ? end - o : 0;
+}
+
+/* Makes the list of column o, where the previous call made `before`, that of o - 1, which may be in
+ * the same place. */
+static inline void pixel_line_list(pixel_line *l, const uint8_t **list, const uint8_t **before,
+                                   int64_t o)
 {
     if (o <= l->begin || o >= l->end) {
         l->count =
@@ -88,7 +97,7 @@ static inline void pixel_line_list(pixel_line *l, const uint8_t **list, int64_t 
     }
     const uint64_t step = (uint64_t)l->w->stride[2] * l->w->pixel;
     for (size_t i = 0; i < l->count; i++)
-        if (list[i] != l->outside) list[i] += step;
+        list[i] = before[i] + (before[i] == l->outside ? 0 : step);
 }
 
 #endif

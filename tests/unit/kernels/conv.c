@@ -171,6 +171,20 @@ static void test_conv__columns_in_padding_are_left_out(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
 
+/* Of an image of one row, threads copy windows with padding instead of the whole row. */
+static void test_conv__long_rows_are_copied_in_windows(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 40, 33, 1, 1000, 1, {1, 3}, {1, 2}, {1, 1}, {0, 1, 0, 1}, "Relu", true, true},
+        {2, 80, 20, 1, 999, 1, {1, 5}, {1, 1}, {1, 1}, {0, 40, 0, 70}, NULL, true},
+        {1, 48, 16, 2, 700, 1, {3, 4}, {1, 1}, {1, 9}, {0, 13, 1, 40}, NULL, true},
+        {1, 64, 32, 1, 900, 2, {1, 3}, {1, 3}, {1, 2}, {0, 2, 0, 2}, "Silu", true},
+        {1, 3, 32, 1, 30000, 1, {1, 7}, {1, 2}, {1, 1}, {0, 3, 0, 3}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
 static void test_conv__first_layers_read_linear_images(void **state)
 {
     (void)state;

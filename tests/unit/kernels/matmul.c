@@ -258,6 +258,73 @@ static void test_matmul__outer_products(void **state)
     }
 }
 
+/* ---- Units ----------------------------------------------------------------------------------- */
+
+/* All units together compute each element once, and no part has more than its share of tiles,
+ * rounded up to `grain` tiles. */
+static void expect_even_parts(const matmul_shape *s, const matmul_tile *t, uint32_t parts,
+                              size_t grain)
+{
+    const size_t rows = s->m < t->rows ? s->m : t->rows, count = s->batch * s->m * s->n;
+    const size_t grid = (s->m + rows - 1) / rows * matmul_panel_count(s, t);
+    const size_t grains = s->batch * ((grid + grain - 1) / grain);
+    const size_t most = (grains + parts - 1) / parts * grain * rows * t->columns;
+    float *a = mem_alloc(s->batch * s->m * sizeof *a), *c = mem_alloc(count * sizeof *c),
+          *b = mem_alloc(matmul_packed_count(s, t) * sizeof *b),
+          *scratch = mem_alloc(matmul_scratch_count(s, t) * sizeof *scratch);
+    uint8_t *times = mem_calloc(count, 1);
+    assert_true(a && b && c && scratch && times);
+    for (size_t i = 0; i < s->batch * s->m; i++) a[i] = 1;
+    for (size_t i = 0; i < matmul_packed_count(s, t); i++) b[i] = 1;
+    const matmul_data d = {.a = a, .packed = b, .b_shared = true, .c = c};
+    for (uint32_t part = 0; part < parts; part++) {
+        size_t from, to, computed = 0;
+        memset(c, 0, count * sizeof *c);
+        kernel_share(&from, &to, matmul_unit_count(s, t, parts), part, parts);
+        for (size_t unit = from; unit < to; unit++) matmul_unit(s, t, parts, unit, &d, scratch);
+        for (size_t i = 0; i < count; i++) {
+            computed += c[i] != 0;
+            times[i] += c[i] != 0;
+        }
+        assert_true(computed <= most);
+    }
+    for (size_t i = 0; i < count; i++) assert_int_equal(times[i], 1);
+    mem_free(a);
+    mem_free(b);
+    mem_free(c);
+    mem_free(scratch);
+    mem_free(times);
+}
+
+static void test_matmul__all_parts_have_as_much_to_do(void **state)
+{
+    (void)state;
+    static const uint32_t PARTS[] = {2, 3, 8, 16, 60};
+    static const struct {
+        uint64_t batch, m, n;
+        size_t grain;
+    } SHAPES[] = {{1, 1500, 384, 1}, {1, 128, 2304, 1}, {3, 197, 100, 1},
+                  {5, 13, 33, 1},    {1, 2, 1000, 4},   {3, 1, 300, 4}};
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+            for (size_t j = 0; j < sizeof PARTS / sizeof *PARTS; j++) {
+                const uint64_t m = SHAPES[i].m, n = SHAPES[i].n;
+                const matmul_shape s = {.m = m,
+                                        .n = n,
+                                        .k = 1,
+                                        .a_row = 1,
+                                        .a_column = 1,
+                                        .b_row = n,
+                                        .b_column = 1,
+                                        .batch = SHAPES[i].batch,
+                                        .batch_rank = 1,
+                                        .batch_shape = {SHAPES[i].batch},
+                                        .a_batch = {m},
+                                        .alpha = 1};
+                expect_even_parts(&s, matmul_tile_of(level), PARTS[j], SHAPES[i].grain);
+            }
+}
+
 /* ---- Packing ---------------------------------------------------------------------------------
  */
 
