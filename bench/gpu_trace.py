@@ -74,8 +74,16 @@ def record(o, folder):
     return trace
 
 
+def repeated(kernels):
+    """The shortest sequence of names that all of `kernels` repeats, run by run."""
+    names, count = [k[2] for k in kernels], len(kernels)
+    period = next(p for p in range(1, count + 1) if count % p == 0 and names == names[:p] * (count // p))
+    return [kernels[i:i + period] for i in range(0, count, period)]
+
+
 def runs_of(trace):
-    """The kernels of each run, which ends with the copy of a result to the host, by their ends; runs of another number of kernels are left out."""
+    """The kernels of each run, by their ends: a run ends with the copy of a result to the host. Where kernels copy results, too, as in a graph, no such
+    copy is behind the last kernels, and runs repeat each other. Runs of another number of kernels are left out."""
     runs, now = [], []
     with open(trace, encoding="utf-8") as f:
         lines = [line.rstrip("\n").split(" ", 3) for line in f]
@@ -85,6 +93,8 @@ def runs_of(trace):
         elif kind == "back" and now:
             runs.append(sorted(now))
             now = []
+    if len(now) > 1:
+        runs = [sorted(r) for r in repeated(now)]
     count = collections.Counter(map(len, runs)).most_common(1)
     return [r for r in runs if len(r) == count[0][0]] if count else []
 

@@ -256,6 +256,18 @@ void mem_give_back(void)
 }
 #endif
 
+void mem_ready(void *p, size_t size_bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    enum { PAGE = 4096 };
+    const uintptr_t first = (uintptr_t)p / PAGE * PAGE;
+    if (size_bytes >= PAGE)
+        (void)madvise((void *)first, size_bytes + ((uintptr_t)p - first), MADV_POPULATE_WRITE);
+#else
+    (void)p, (void)size_bytes;
+#endif
+}
+
 char *mem_strdup(const char *s)
 {
     return mem_strndup(s, strlen(s));

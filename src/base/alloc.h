@@ -40,6 +40,11 @@ size_t mem_take_refused(void);
 void mem_keep_freed(void);
 void mem_give_back(void);
 
+/* Has the system provide the pages of memory that is about to be written, in time that is free: a
+ * first touch of each page would take it later. Contents stay; where the system has no such call,
+ * nothing happens. */
+void mem_ready(void *p, size_t size_bytes);
+
 /* Checked arithmetic: false on overflow, *out untouched. */
 bool size_mul(size_t *out, size_t a, size_t b);
 bool size_add(size_t *out, size_t a, size_t b);

@@ -59,7 +59,7 @@ typedef enum device_direction {
     DEVICE_WITHIN, /* device to the same device */
 } device_direction;
 
-/* All members except the graph functions are required. New members are added at the end. */
+/* All members except the graph functions and `carry` are required. New members are added at the end. */
 typedef struct device_functions {
     pgy_status (*properties)(device_properties *out, device *d, pgy_error *err);
 
@@ -105,6 +105,12 @@ typedef struct device_functions {
      * the same stream. */
     pgy_status (*graph_launch)(device_graph *g, device_stream *s, pgy_error *err);
     void (*graph_destroy)(device_graph *g); /* call it when the graph's work is done */
+
+    /* Enqueues a copy between memory of the device and of allocate_shared, as work of the device
+     * itself, which a graph can record. Size 0 only loads what it needs, which must come first
+     * outside of a graph. NULL: the device has no such copies. */
+    pgy_status (*carry)(device_stream *s, void *to, const void *from, size_t size_bytes,
+                        pgy_error *err);
 } device_functions;
 
 struct device {
@@ -235,6 +241,17 @@ static inline pgy_status device_graph_launch(device_graph *g, device_stream *s, 
 static inline void device_graph_destroy(device_graph *g)
 {
     if (g) g->device->does->graph_destroy(g);
+}
+
+static inline bool device_carries(const device *d)
+{
+    return d->does->carry != NULL;
+}
+
+static inline pgy_status device_carry(device_stream *s, void *to, const void *from,
+                                      size_t size_bytes, pgy_error *err)
+{
+    return s->device->does->carry(s, to, from, size_bytes, err);
 }
 
 static inline pgy_status device_event_elapsed(double *out_ns, device_event *from, device_event *to,

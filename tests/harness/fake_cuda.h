@@ -29,8 +29,8 @@ const char *fake_cuda_child(void (*scenario)(str *out));
 /* Number of calls of a function of the stand-in driver or NVRTC. 0 if its library is not open. */
 unsigned long fake_cuda_calls(const char *function);
 size_t fake_cuda_live_bytes(void); /* bytes of device memory allocated now */
-/* Launches of the kernel with this entry name call `run`. `sizes`: the size in bytes (at most 8) of
- * each kernel argument, then 0. */
+/* Launches of the kernel with this entry name call `run`. `sizes`: the size in bytes (at most 8, or
+ * 128 of a single one) of each kernel argument, then 0. */
 void fake_cuda_set_kernel(const char *entry, const int *sizes,
                           void (*run)(void **arguments, const unsigned grid[3],
                                       const unsigned block[3]));

@@ -58,6 +58,7 @@ const device_functions DEVICE_CUDA_FUNCTIONS = {
     .graph_end = cuda_graph_end,
     .graph_launch = cuda_graph_launch,
     .graph_destroy = cuda_graph_destroy,
+    .carry = cuda_carry,
 };
 
 /* ---- Finding -------------------------------------------------------------------------------- */

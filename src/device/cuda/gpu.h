@@ -31,7 +31,9 @@ typedef struct cuda_stream {
     device_stream stream;
     cu_stream handle;
     cuda_staging *staging;
-    bool captured; /* between graph_begin and graph_end */
+    bool captured;              /* between graph_begin and graph_end */
+    cuda_code *carry;           /* the kernel of carry.c; NULL: not loaded so far */
+    cuda_function *carry_entry; /* of `carry` */
 } cuda_stream;
 
 typedef struct cuda_graph {
@@ -84,6 +86,10 @@ pgy_status cuda_event_record(device_event *e, device_stream *s, pgy_error *err);
 pgy_status cuda_event_wait(device_stream *s, device_event *e, pgy_error *err);
 pgy_status cuda_event_synchronize(device_event *e, pgy_error *err);
 pgy_status cuda_event_elapsed(double *out_ns, device_event *from, device_event *to, pgy_error *err);
+
+/* ---- carry.c ---- */
+pgy_status cuda_carry(device_stream *s, void *to, const void *from, size_t size_bytes,
+                      pgy_error *err);
 
 /* ---- graph.c ---- */
 pgy_status cuda_graph_begin(device_stream *s, pgy_error *err);

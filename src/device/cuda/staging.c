@@ -144,6 +144,14 @@ bool staging_owes(cuda_staging *s, const void *host, size_t size_bytes)
     return owes;
 }
 
+void staging_ready(cuda_staging *s, uint64_t mark)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->owed_count && s->owed[i].number <= mark; i++)
+        mem_ready(s->owed[i].to, s->owed[i].size_bytes);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void staging_finish(cuda_staging *s, uint64_t mark, bool arrived)
 {
     size_t ended = 0;

@@ -27,6 +27,8 @@ uint64_t staging_mark(cuda_staging *s);
 bool staging_is_owed(cuda_staging *s, uint64_t mark);
 /* The same for copies to these bytes. */
 bool staging_owes(cuda_staging *s, const void *host, size_t size_bytes);
+/* The host is about to wait for the copies up to `mark`: readies the memory that they go to. */
+void staging_ready(cuda_staging *s, uint64_t mark);
 /* The copies up to `mark` have ended; false: they failed, and nothing arrives on the host. */
 void staging_finish(cuda_staging *s, uint64_t mark, bool arrived);
 

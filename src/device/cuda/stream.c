@@ -60,6 +60,7 @@ void cuda_stream_destroy(device_stream *s)
         (void)g->driver->stream_destroy(stream_of(s));
         gpu_leave(g);
     }
+    cuda_code_destroy(own->carry);
     staging_release(own->staging);
     mem_free(s);
 }
@@ -70,6 +71,7 @@ pgy_status cuda_stream_synchronize(device_stream *s, pgy_error *err)
     cuda_staging *staging = ((cuda_stream *)s)->staging;
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
+    staging_ready(staging, staging_mark(staging));
     st = gpu_check(g, g->driver->stream_synchronize(stream_of(s)), "waiting for its stream", err);
     gpu_leave(g);
     staging_finish(staging, staging_mark(staging), !st);
@@ -152,6 +154,7 @@ pgy_status cuda_event_synchronize(device_event *e, pgy_error *err)
     const cuda_event *own = (cuda_event *)e;
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
+    if (own->staging) staging_ready(own->staging, own->mark);
     st = gpu_check(g, g->driver->event_synchronize(event_of(e)), "waiting for an event", err);
     gpu_leave(g);
     if (own->staging) staging_finish(own->staging, own->mark, !st);

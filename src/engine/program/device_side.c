@@ -134,6 +134,11 @@ char *device_side_constants(const device_side *d, uint32_t space)
     return d->p->spaces[space].resident;
 }
 
+void device_side_place(device_side *d, size_t step, void *const *addresses)
+{
+    if (d->p->steps[step].act == PROGRAM_COPY) device_graphs_place(d->graphs, step, addresses);
+}
+
 pgy_status device_side_prepare(device_side *d, launch *l, size_t step, pgy_error *err)
 {
     const program_step *s = &d->p->steps[step];
@@ -170,7 +175,12 @@ static pgy_status copy_tensor(device_side *d, const program_step *s, void *const
 
 static pgy_status wait_for(device_side *d, const program_step *s, pgy_error *err)
 {
-    if (!s->space) return device_event_synchronize(d->events[s->event], err);
+    if (!s->space) {
+        device_graphs_expect(d->graphs, s->event);
+        const pgy_status st = device_event_synchronize(d->events[s->event], err);
+        if (!st) device_graphs_arrive(d->graphs, s->event);
+        return st;
+    }
     return device_event_wait(d->places[s->space].stream, d->events[s->event], err);
 }
 
@@ -193,9 +203,10 @@ pgy_status device_side_step(device_side *d, size_t step, const launch *l, void *
     const program_step *s = &d->p->steps[step];
     bool done = false;
     pgy_status st = PGY_OK;
-    if (s->act == PROGRAM_RUN)
+    if (s->act == PROGRAM_RUN || s->act == PROGRAM_COPY)
         st = device_graphs_step(&done, d->graphs, step, d->places[s->space].stream, err);
     if (!st && !done) st = do_step(d, s, l, addresses, err);
+    if (s->act == PROGRAM_RECORD) device_graphs_record(d->graphs, s->event, step);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", s->op_type, s->label) : PGY_OK;
 }
 

@@ -15,6 +15,8 @@ void device_side_destroy(device_side *d); /* NULL is fine */
 char *device_side_arena(const device_side *d, uint32_t space);
 device_stream *device_side_stream(const device_side *d, uint32_t space);
 char *device_side_constants(const device_side *d, uint32_t space);
+/* Tells where a run finds the addresses of a step's tensors, if it is a copy. */
+void device_side_place(device_side *d, size_t step, void *const *addresses);
 /* Prepares a launch: loads the kernel's code, and sets where its faults are written. */
 pgy_status device_side_prepare(device_side *d, launch *l, size_t step,
                                pgy_error *err) PGY_MUST_CHECK;

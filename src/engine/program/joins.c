@@ -3,7 +3,8 @@
  * the other, the steps that compute the inputs write them to their places in the output. The pieces
  * of such a Split are views of its input. The last Concat comes first, because in a dense block it
  * has the inputs of all others. A Concat stays where the program would need more than a sixteenth
- * more memory at once: without the step, its output must be kept from its first input on. */
+ * more memory at once: without the step, its output must be kept from its first input on. A program
+ * with a device leaves out the device's: each copy is a launch. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/build/debug.h"
@@ -46,12 +47,18 @@ static uint64_t find_needed(const joiner *j)
     return (uint64_t)most;
 }
 
+/* Where a part of a tensor may begin. */
+static uint64_t alignment_of(const builder *b, uint32_t tensor)
+{
+    return b->tensors[tensor].t.space ? (uint64_t)PROGRAM_DEVICE_ALIGNMENT : PART_ALIGNMENT;
+}
+
 /* Does the root have memory in the arena that may become a part of another tensor's? */
 static bool can_move(const builder *b, uint32_t root)
 {
     const build_tensor *t = &b->tensors[root];
     return t->root == root && t->t.place == PROGRAM_ARENA && !t->constant &&
-           t->t.size_bytes % PART_ALIGNMENT == 0;
+           t->t.size_bytes % alignment_of(b, root) == 0;
 }
 
 static void attach(builder *b, uint32_t tensor, uint32_t root, uint64_t within)
@@ -114,7 +121,7 @@ static bool join_inputs(joiner *j, const program_step *s, uint32_t y)
             if (within != build_within(b, y) + at) return false;
             continue;
         }
-        if (!can_move(b, root) || within > at || at % PART_ALIGNMENT ||
+        if (!can_move(b, root) || within > at || at % alignment_of(b, y) ||
             covered(b, s, root, at - within) != size)
             return false;
         attach(b, root, y, at - within);
@@ -123,12 +130,13 @@ static bool join_inputs(joiner *j, const program_step *s, uint32_t y)
     return at == b->tensors[y].t.size_bytes;
 }
 
-/* Has the tensor memory in the host's arena that only kernels and definitions write? */
+/* Has the tensor memory in the arena that only kernels and definitions write? */
 static bool is_plain(const builder *b, uint32_t tensor)
 {
     if (tensor == PROGRAM_NO_TENSOR) return false;
     const program_tensor *t = &b->tensors[build_root(b, tensor)].t;
-    return t->place == PROGRAM_ARENA && !t->space && t->size_bytes;
+    const bool on_device = b->p->space_count > 1;
+    return t->place == PROGRAM_ARENA && (t->space != 0) == on_device && t->size_bytes;
 }
 
 static bool are_plain(const builder *b, const uint32_t *tensors, size_t count)
@@ -162,7 +170,8 @@ static bool split(joiner *j, const program_step *s)
     uint64_t at = 0;
     if (!is_plain(b, s->tensors[0]) || !are_plain(b, outputs, s->output_count)) return false;
     for (uint32_t i = 0; i < s->output_count; i++) {
-        if (b->tensors[outputs[i]].root != outputs[i] || at % PART_ALIGNMENT) return false;
+        if (b->tensors[outputs[i]].root != outputs[i] || at % alignment_of(b, outputs[i]))
+            return false;
         at += b->tensors[outputs[i]].t.size_bytes;
     }
     if (at != b->tensors[s->tensors[0]].t.size_bytes) return false;
@@ -215,7 +224,7 @@ static bool is_useful(const builder *b)
     const program *p = b->p;
     bool found = false;
     for (size_t i = 0; i < p->step_count; i++) found |= p->steps[i].plan.copies != 0;
-    return found && p->space_count == 1 && p->step_count <= MOST_STEPS && !b->options->range &&
+    return found && p->space_count <= 2 && p->step_count <= MOST_STEPS && !b->options->range &&
            !debug_is_on(b->options->config);
 }
 

@@ -208,6 +208,7 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
     launch *l = &c->launches[index];
     count_shared(c, l, false);
     l->run.parts = 1;
+    if (c->devices) device_side_place(c->devices, index, c->addresses + first_address);
     if (!s->kernel) return PGY_OK;
     const uint32_t parts =
         s->space ? 1 : program_parts(s->cost_ns, s->plan.parts, team_size(c->team));

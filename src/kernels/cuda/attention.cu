@@ -47,6 +47,16 @@ DEVICE float join_shares(const float *own, uint32_t i)
     return all == 0 ? 0 : y / all;
 }
 
+// Has the second-level cache bring what the kernel before may still write: the value is not read yet.
+DEVICE void expect_line(const X *at)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(at) : "memory");
+#else
+    (void)at;
+#endif
+}
+
 // Each group of threads goes through its own keys; their sums are joined at the end, in a fixed order.
 KERNEL_CLUSTER(run, attention, ATTENTION_THREADS, 1, SHARES)
 {
@@ -66,6 +76,12 @@ KERNEL_CLUSTER(run, attention, ATTENTION_THREADS, 1, SHARES)
     const uint64_t kv_head = h / (a.heads / a.kv_heads), all_open = open_keys(&a, row), each = (all_open + SHARES - 1) / SHARES;
     const uint64_t begin = rank * each, open = begin + each < all_open ? begin + each : all_open;
     const lines k = keys_of(&a, b, kv_head), v = values_of(&a, b, kv_head);
+    UNROLL for (int j = 0; j < BATCH && PAST; j++) {
+        const uint64_t key = begin + group + (uint64_t)j * GROUPS;
+        if (key >= open || key >= a.past) break;
+        expect_line(line_at(&k, key) + at);
+        expect_line(line_at(&v, key) + at);
+    }
     WAIT_FOR_LAST();
     const pack q = *(const pack *)(a.q + b * a.q_at.batch + h * a.q_at.head + row * a.q_at.row + at);
     float largest = -INFINITY, total = 0, sum[VECTOR];

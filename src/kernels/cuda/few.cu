@@ -3,6 +3,8 @@
 // in both. A warp computes COLUMNS columns, or shares them with the other warps of SHARE neighbours, each with its part
 // of k; parts are added in a fixed order. BATCH packs of weights of each column are under way for each thread, the first
 // ones before the kernel in front of this one has ended: the weights are constants.
+// NORMED: rows of LENGTH elements are normalised first, in shared memory, by each block for itself: a kernel of its own would
+// cost a launch. ROOTED: without a mean; SHIFTED: there is a shift.
 enum { FEW_THREADS = 256, FEW_WARPS = FEW_THREADS / 32, PACK = 8, GROUPS = FEW_WARPS / SHARE, STRIDE = SHARE * 32 * PACK };
 
 typedef struct few_product {
@@ -13,6 +15,8 @@ typedef struct few_product {
     uint64_t x_row, w_row; // elements from one row to the next
     uint32_t n, k;
     float alpha, beta, first, second;
+    const X *scale, *shift;
+    float epsilon;
 } few_product;
 
 // 16 bytes of weights, which no other thread of the multiprocessor reads; zeros behind the end.
@@ -52,6 +56,62 @@ DEVICE void store(const few_product *a, uint32_t m, uint32_t n, float sum)
     a->y[at] = NARROW(Y, activate(v, a->first, a->second));
 }
 
+#if NORMED
+// OWN: packs of a row that a thread keeps.
+enum { PACKS = LENGTH / PACK, OWN = (PACKS + FEW_THREADS - 1) / FEW_THREADS };
+
+typedef struct affine {
+    quarters scale[OWN], shift[OWN];
+} affine;
+
+DEVICE void load_affine(affine *w, const few_product *a)
+{
+    UNROLL for (int i = 0; i < OWN; i++) {
+        const uint32_t at = THREAD + (uint32_t)i * FEW_THREADS;
+        w->scale[i] = load_quarters(a->scale + at * PACK, at < PACKS);
+        if (SHIFTED) w->shift[i] = load_quarters(a->shift + at * PACK, at < PACKS);
+    }
+}
+
+DEVICE quarters pack_up(const float *x)
+{
+    quarters q;
+    UNROLL for (int i = 0; i < 4; i++) {
+        const X low = NARROW(X, x[2 * i]), high = NARROW(X, x[2 * i + 1]);
+        q.at[i] = low.bits | (uint32_t)high.bits << 16;
+    }
+    return q;
+}
+
+// As layer_norm.cu does, and rounded like its results.
+DEVICE void normalise(quarters *to, const few_product *a, const affine *w, uint32_t row, float *sums)
+{
+    float x[OWN][PACK], sum = 0, squares = 0, mean = 0;
+    UNROLL for (int i = 0; i < OWN; i++) {
+        const uint32_t at = THREAD + (uint32_t)i * FEW_THREADS;
+        const quarters q = load_quarters(a->x + row * a->x_row + at * PACK, at < PACKS);
+        unpack(x[i], &q);
+        UNROLL for (int e = 0; e < PACK; e++) sum += x[i][e];
+    }
+    if (!ROOTED) mean = block_sum(sum, sums) / LENGTH;
+    UNROLL for (int i = 0; i < OWN; i++)
+        UNROLL for (int e = 0; e < PACK; e++)
+            if (THREAD + (uint32_t)i * FEW_THREADS < PACKS) squares += (x[i][e] - mean) * (x[i][e] - mean);
+    const float factor = 1 / sqrtf(block_sum(squares, sums) / LENGTH + a->epsilon);
+    UNROLL for (int i = 0; i < OWN; i++) {
+        const uint32_t at = THREAD + (uint32_t)i * FEW_THREADS;
+        float scale[PACK], shift[PACK];
+        unpack(scale, &w->scale[i]);
+        if (SHIFTED) unpack(shift, &w->shift[i]);
+        UNROLL for (int e = 0; e < PACK; e++) {
+            x[i][e] = (x[i][e] - mean) * factor * scale[e];
+            if (SHIFTED) x[i][e] += shift[e];
+        }
+        if (at < PACKS) to[at] = pack_up(x[i]);
+    }
+}
+#endif
+
 KERNEL_CLUSTER(run, few_product, FEW_THREADS, BLOCKS, 1)
 {
     SHARED float room[FEW_WARPS][COLUMNS][ROWS];
@@ -65,7 +125,17 @@ KERNEL_CLUSTER(run, few_product, FEW_THREADS, BLOCKS, 1)
         coming[b][c] = load_weights(w + (uint32_t)c * a.w_row + (at), (at) < a.k && first + (uint32_t)c < a.n)
     UNROLL for (int b = 0; b < BATCH; b++) BRING(b, start + (uint32_t)b * STRIDE);
     UNROLL for (int c = 0; c < COLUMNS; c++) UNROLL for (int r = 0; r < ROWS; r++) sum[c][r] = 0;
+#if NORMED
+    SHARED quarters rows[ROWS][PACKS];
+    SHARED float sums[FEW_WARPS];
+    affine by;
+    load_affine(&by, &a);
+#endif
     WAIT_FOR_LAST();
+#if NORMED
+    for (uint32_t r = 0; r < ROWS; r++) normalise(rows[r], &a, &by, r, sums);
+    BARRIER();
+#endif
     for (uint32_t from = start; from < a.k; from += BATCH * STRIDE) {
         UNROLL for (int b = 0; b < BATCH; b++) {
             const uint32_t k = from + (uint32_t)b * STRIDE;
@@ -73,7 +143,11 @@ KERNEL_CLUSTER(run, few_product, FEW_THREADS, BLOCKS, 1)
             UNROLL for (int c = 0; c < COLUMNS; c++) unpack(y[c], &coming[b][c]);
             BRING(b, k + BATCH * STRIDE);
             UNROLL for (int r = 0; r < ROWS; r++) {
+#if NORMED
+                const quarters q = rows[r][k < a.k ? k / PACK : 0]; // weights behind the end are 0
+#else
                 const quarters q = load_quarters(a.x + (uint32_t)r * a.x_row + k, k < a.k);
+#endif
                 float x[PACK];
                 unpack(x, &q);
                 UNROLL for (int c = 0; c < COLUMNS; c++)

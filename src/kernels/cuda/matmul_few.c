@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products of few rows of 16-bit floats with constant B on CUDA devices, as in decoding. B
- * is packed to [n][k] when the plan is made, unless it lies so already. */
+ * is packed to [n][k] when the plan is made, unless it lies so already. Rows may be normalised
+ * first (NormalisedMatMul of pgy). */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/cuda/matmul.h"
 
 enum { MOST_ROWS = 8, PACK = 8, WARP_STEP = 32 * PACK, WARPS = 8, THREADS = 256, SQUARE = 64 };
+
+/* MOST_NORMED: elements of all normalised rows, which are in shared memory. */
+enum { MOST_NORMED = 8192, SCALE = 4, SHIFT = 5 };
+
+typedef struct few_params {
+    cuda_matmul_params m;
+    uint32_t normed, rooted, shifted;
+    float epsilon;
+} few_params;
 
 /* How few.cu divides the work: columns of a warp, and warps that share k. */
 typedef struct few_cut {
@@ -48,15 +58,36 @@ static few_cut cut_of(const matmul_shape *s)
     return c;
 }
 
-static bool few_describe(cuda_matmul_params *p, const kernel_problem *u)
+/* For parameters that has_shape accepts. */
+static bool can_normalise(const few_params *p)
+{
+    if (!p->normed) return !p->rooted && !p->shifted;
+    return p->normed == 1 && p->rooted <= 1 && p->shifted <= 1 &&
+           p->m.s.m * p->m.s.k <= MOST_NORMED;
+}
+
+static bool read_norm(few_params *p, const kernel_problem *u)
+{
+    p->normed = 1;
+    p->rooted = op_attr_int(u->node, "root", 0) != 0;
+    p->shifted = u->input_count > SHIFT && u->inputs[SHIFT].dtype;
+    p->epsilon = (float)op_attr_float(u->node, "epsilon", 1e-5);
+    return u->inputs[SCALE].dtype == p->m.type &&
+           (!p->shifted || u->inputs[SHIFT].dtype == p->m.type) && can_normalise(p);
+}
+
+static bool few_describe(few_params *p, const kernel_problem *u)
 {
     memset(p, 0, sizeof *p);
-    return u->input_count > 1 && u->inputs[1].data && cuda_matmul_describe(p, u) && has_shape(p);
+    if (u->input_count < 2 || !u->inputs[1].data || !cuda_matmul_describe(&p->m, u) ||
+        !has_shape(&p->m))
+        return false;
+    return strcmp(u->node->def->name, "NormalisedMatMul") != 0 || read_norm(p, u);
 }
 
 static bool matmul_few_accept(kernel_problem *u, double *cost_ns)
 {
-    cuda_matmul_params p;
+    few_params p;
     cuda_set_linear(u);
     if (!few_describe(&p, u)) return false;
     *cost_ns = cuda_cost(cuda_bytes(u), 0, false);
@@ -80,20 +111,20 @@ static void pack_b(uint16_t *to, const uint16_t *from, const matmul_shape *s)
 
 static pgy_status matmul_few_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    cuda_matmul_params *p = mem_calloc(1, sizeof *p);
+    few_params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)few_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){
         .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
-    if (is_turned(&p->s)) return PGY_OK;
-    out->packed_bytes = p->s.n * p->s.k * sizeof(uint16_t);
+    if (is_turned(&p->m.s)) return PGY_OK;
+    out->packed_bytes = p->m.s.n * p->m.s.k * sizeof(uint16_t);
     out->packed_inputs = 2;
     out->packed = mem_alloc_aligned(64, out->packed_bytes);
     if (!out->packed) {
         kernel_plan_deinit(out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
-    pack_b(out->packed, u->inputs[1].data, &p->s);
+    pack_b(out->packed, u->inputs[1].data, &p->m.s);
     return PGY_OK;
 }
 
@@ -101,13 +132,18 @@ static pgy_status matmul_few_prepare(kernel_plan *out, const kernel_problem *u, 
 
 static bool matmul_few_extent(kernel_extent *e, const kernel_claim *q)
 {
-    const cuda_matmul_params *p = extent_params(e, q, sizeof *p);
-    if (!p || !cuda_matmul_reach(e, q, p)) return false;
-    if (!has_shape(p)) return extent_refuse(e, "product");
+    const few_params *p = extent_params(e, q, sizeof *p);
+    if (!p || !cuda_matmul_reach(e, q, &p->m)) return false;
+    const matmul_shape *s = &p->m.s;
+    if (!has_shape(&p->m)) return extent_refuse(e, "product");
+    if (!can_normalise(p)) return extent_refuse(e, "normalisation");
+    if (p->normed && p->m.inputs <= SCALE + p->shifted) return extent_refuse(e, "number of inputs");
+    if (p->normed) extent_tensor(e, SCALE, s->k, sizeof(uint16_t));
+    if (p->normed && p->shifted) extent_tensor(e, SHIFT, s->k, sizeof(uint16_t));
     e->workspace = 0;
-    if (is_turned(&p->s)) return true;
+    if (is_turned(s)) return true;
     e->tensors[1] = 0;
-    e->packed = extent_mul3(p->s.n, p->s.k, sizeof(uint16_t));
+    e->packed = extent_mul3(s->n, s->k, sizeof(uint16_t));
     return true;
 }
 
@@ -117,10 +153,16 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
                        pgy_error *err)
 {
     static const cuda_source SOURCE = {"few", CUDA_SOURCE_few, {"run"}};
-    const cuda_matmul_params *p = plan->params;
+    const few_params *few = plan->params;
+    const cuda_matmul_params *p = &few->m;
     const few_cut c = cut_of(&p->s);
     str defines = {0};
     (void)self;
+    cuda_define_int(&defines, "NORMED", few->normed);
+    cuda_define_int(&defines, "ROOTED", few->rooted);
+    cuda_define_int(&defines, "SHIFTED", few->shifted);
+    cuda_define_int(&defines, "LENGTH", (int64_t)p->s.k);
+    cuda_define_int(&defines, "THREADS", THREADS);
     cuda_define_int(&defines, "ROWS", (int64_t)p->s.m);
     cuda_define_int(&defines, "COLUMNS", c.columns);
     cuda_define_int(&defines, "SHARE", c.share);
@@ -146,11 +188,14 @@ typedef struct few_call {
     uint64_t x, w, bias, residual, y, x_row, w_row;
     uint32_t n, k;
     float alpha, beta, first, second;
+    uint64_t scale, shift;
+    float epsilon;
 } few_call;
 
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
-    const cuda_matmul_params *p = r->params;
+    const few_params *few = r->params;
+    const cuda_matmul_params *p = &few->m;
     const matmul_shape *s = &p->s;
     const cuda_loaded *l = r->loaded;
     const few_cut cut = cut_of(s);
@@ -165,15 +210,18 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                   .n = (uint32_t)s->n,
                   .k = (uint32_t)s->k,
                   .alpha = s->alpha,
-                  .beta = s->beta};
+                  .beta = s->beta,
+                  .scale = few->normed ? address(r->tensors[SCALE]) : 0,
+                  .shift = few->shifted ? address(r->tensors[SHIFT]) : 0,
+                  .epsilon = few->epsilon};
     return cuda_launch_blocks(stream, l->functions[0],
                               ratio_up(s->n, WARPS / cut.share * cut.columns), THREADS, &c, err);
 }
 
 const kernel KERNELS_cuda_matmul_few[] = {
     {.name = "matmul_few",
-     .version = 1,
-     .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul",
+     .version = 2,
+     .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul pgy:NormalisedMatMul",
      .device = "cuda",
      .accept = matmul_few_accept,
      .prepare = matmul_few_prepare,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <string.h>
+#include <sys/mman.h>
+
 #include "base/alloc.h"
 
 static void test_alloc__size_zero_gives_a_pointer(void **state)
@@ -54,6 +57,26 @@ static void test_alloc__calloc_is_zeroed(void **state)
     unsigned char *p = mem_calloc(100, 10);
     for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0);
     mem_free(p);
+}
+
+/* The last page stays as it was, and so do contents. */
+static void test_alloc__pages_get_ready_for_writing(void **state)
+{
+    enum { SIZE = 1 << 20, PAGE = 4096 };
+    unsigned char resident[3] = {0};
+    char *p = mem_alloc_block(SIZE);
+    (void)state;
+    assert_non_null(p);
+    p[PAGE] = 5;
+    mem_ready(p + PAGE, PAGE + 1);
+    mem_ready(p, 0);
+    assert_int_equal(p[PAGE], 5);
+    const bool is_read = mincore(p + PAGE, 3 * PAGE, resident) == 0;
+#ifdef MADV_POPULATE_WRITE
+    if (is_read && madvise(p, PAGE, MADV_POPULATE_WRITE) == 0) assert_int_equal(resident[1] & 1, 1);
+#endif
+    if (is_read) assert_int_equal(resident[2] & 1, 0);
+    mem_free_block(p, SIZE);
 }
 
 static void test_alloc__aligned(void **state)

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "device/cuda.h"
 #include "engine/context/context.h"
+#include "engine/program/device_copies.h"
 #include "engine/select/measure.h"
 #include "harness/fake_cuda.h"
 #include "harness/model_builder.h"
@@ -104,6 +105,17 @@ static void run_add(void **arguments, const unsigned grid[3], const unsigned blo
     if (x[0] > 100) **(int **)arguments[4] = KERNEL_FAULT_INDEX;
 }
 
+/* The kernel of device/cuda/carry.c; one of the two addresses is the host's. */
+static void run_carry(void **arguments, const unsigned grid[3], const unsigned block[3])
+{
+    const struct {
+        void *from, *to;
+        uint64_t vectors, size;
+    } *a = arguments[0];
+    (void)grid, (void)block;
+    memcpy(fake_cuda_reach(a->to), fake_cuda_reach(a->from), a->size);
+}
+
 #define ROW(row_name, row_op)                                                                  \
     {                                                                                          \
         .name = row_name, .version = 1, .ops = row_op, .accept = accept, .prepare = prepare,   \
@@ -126,6 +138,20 @@ static pgy_model *make_model(void)
     builder_node(&b, "Add", "d w", "e");
     builder_output(&b, "c", PGY_F32, NULL);
     builder_output(&b, "e", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+/* All steps run on the device, and two results leave it. */
+static pgy_model *make_chain(void)
+{
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 4");
+    builder_floats(&b, "w", "2, 4", NULL);
+    builder_node(&b, "Add", "x w", "a");
+    builder_node(&b, "Relu", "a", "y");
+    builder_node(&b, "Add", "y x", "z");
+    builder_output(&b, "y", PGY_F32, NULL);
+    builder_output(&b, "z", PGY_F32, NULL);
     return builder_finish_bytes(&b);
 }
 
@@ -160,7 +186,7 @@ static pgy_status run_once(str *out, context *c, float first, pgy_error *err)
     return st;
 }
 
-static pgy_status build(engine **out, bool fallback, pgy_error *err)
+static pgy_status build(engine **out, pgy_model *model, bool fallback, pgy_error *err)
 {
     static const char *const NAMES[] = {"cuda"};
     const pgy_build_config config = {.size = sizeof config,
@@ -169,15 +195,14 @@ static pgy_status build(engine **out, bool fallback, pgy_error *err)
                                      .devices = {.items = NAMES, .count = 1},
                                      .devices_first = true,
                                      .gpu_fallback = fallback};
-    pgy_model *model = make_model();
     const pgy_status st = engine_build(out, model, &config, err);
     pgy_model_destroy(model);
     return st;
 }
 
-static const int SIZES[] = {8, 8, 8, 4, 8, 0}; /* of the arguments of a launch */
+static const int SIZES[] = {8, 8, 8, 4, 8, 0}, CARRY_SIZES[] = {32, 0}; /* of launches' arguments */
 
-static void run_three_times(str *out, bool fallback)
+static void run_three_times(str *out, pgy_model *model, bool fallback)
 {
     engine *e = NULL;
     context *c = NULL;
@@ -185,14 +210,22 @@ static void run_three_times(str *out, bool fallback)
     setenv("POLYGRAPHY_PASSES", "-fuse_elementwise", 1);
     pgy_log_set_sink(NULL, NULL);
     pgy_status st = kernel_offer(KERNELS, &err);
-    if (!st) st = build(&e, fallback, &err);
+    if (st)
+        pgy_model_destroy(model);
+    else
+        st = build(&e, model, fallback, &err);
     if (!st) st = context_create(&c, e, 1, &err);
     if (st) str_append(out, err.text);
-    if (!st && fake_cuda_calls("cuInit")) fake_cuda_set_kernel("test_add", SIZES, run_add);
+    if (!st && fake_cuda_calls("cuInit")) {
+        fake_cuda_set_kernel("test_add", SIZES, run_add);
+        fake_cuda_set_kernel("carry", CARRY_SIZES, run_carry);
+    }
     for (int i = 0; !st && i < 3; i++) st = run_once(out, c, (float)(i + 1), &err);
     if (getenv("TEST_FAULT") && !st) (void)run_once(out, c, 101, &err);
     str_printf(out, " captured %lu, launched %lu and %lu", fake_cuda_calls("cuStreamEndCapture"),
                fake_cuda_calls("cuGraphLaunch"), fake_cuda_calls("cuLaunchKernel"));
+    str_printf(out, ", copied %lu and %lu", fake_cuda_calls("cuMemcpyHtoDAsync_v2"),
+               fake_cuda_calls("cuMemcpyDtoHAsync_v2"));
     context_destroy(c);
     engine_release(e);
     if (!getenv("FAKE_CUDA_FAIL")) str_printf(out, ", left %zu", fake_cuda_live_bytes());
@@ -200,12 +233,17 @@ static void run_three_times(str *out, bool fallback)
 
 static void run_on_device(str *out)
 {
-    run_three_times(out, false);
+    run_three_times(out, make_model(), false);
+}
+
+static void run_chain(str *out)
+{
+    run_three_times(out, make_chain(), false);
 }
 
 static void run_anywhere(str *out)
 {
-    run_three_times(out, true);
+    run_three_times(out, make_model(), true);
 }
 
 /* x[0] is 1, 2, 3 in the three runs. */
@@ -221,7 +259,19 @@ static void test_cuda__a_stretch_of_steps_is_one_graph_from_the_second_run_on(vo
     (void)state;
     fake_cuda_use(TEST_BINARY_DIR);
     assert_string_equal(fake_cuda_child(run_on_device),
-                        RESULTS " captured 1, launched 2 and 9, left 0");
+                        RESULTS " captured 1, launched 2 and 10, copied 5 and 9, left 0");
+}
+
+/* The first run copies input and outputs, and the weight before it. */
+static void test_cuda__a_graph_brings_inputs_and_outputs(void **state)
+{
+    static const char RESULT[] = " 2 0 4 1 0 6 3 5 | 3 -2 7 1 -1 11 5 9;"
+                                 " 3 0 4 1 0 6 3 5 | 5 -2 7 1 -1 11 5 9;"
+                                 " 4 0 4 1 0 6 3 5 | 7 -2 7 1 -1 11 5 9;"
+                                 " captured 1, launched 2 and 9, copied 2 and 2, left 0";
+    (void)state;
+    fake_cuda_use(TEST_BINARY_DIR);
+    assert_string_equal(fake_cuda_child(run_chain), RESULT);
 }
 
 static void test_cuda__steps_that_cannot_be_captured_are_launched_one_by_one(void **state)
@@ -229,7 +279,8 @@ static void test_cuda__steps_that_cannot_be_captured_are_launched_one_by_one(voi
     (void)state;
     fake_cuda_use(TEST_BINARY_DIR);
     setenv("FAKE_CUDA_FAIL", "cuGraphInstantiateWithFlags:1:801", 1);
-    assert_string_equal(fake_cuda_child(run_on_device), RESULTS " captured 1, launched 0 and 15");
+    assert_string_equal(fake_cuda_child(run_on_device),
+                        RESULTS " captured 1, launched 0 and 16, copied 7 and 9");
 }
 
 static void test_cuda__a_device_lost_in_a_run_ends_it_with_an_error(void **state)
@@ -265,6 +316,83 @@ static void test_cuda__only_gpu_fallback_builds_without_the_device(void **state)
     assert_non_null(strstr(fake_cuda_child(run_on_device), "device 'cuda:0' is used by another"));
     const char *text = fake_cuda_child(run_anywhere);
     assert_non_null(strstr(text, RESULTS " captured 0, launched 0 and 0"));
+}
+
+/* Pieces of x along its last axis, of `columns` elements each. */
+static pgy_model *make_split(int columns)
+{
+    char shape[16];
+    model_builder b = builder_start(18);
+    snprintf(shape, sizeof shape, "1, %d", 2 * columns);
+    builder_input(&b, "x", PGY_F32, shape);
+    builder_node(&b, "Relu", "x", "r");
+    pgy_onnx_node *n = builder_node(&b, "Split", "r", "p q");
+    builder_attr_int(&b, n, "axis", 1);
+    builder_attr_int(&b, n, "num_outputs", 2);
+    builder_node(&b, "Add", "p q", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void count_left_out(str *out)
+{
+    pgy_log_set_sink(NULL, NULL);
+    for (int columns = 64; columns >= 32; columns /= 2) {
+        engine *e = NULL;
+        program *p = NULL;
+        pgy_error err = {0};
+        pgy_status st = build(&e, make_split(columns), false, &err);
+        if (!st) st = engine_program_for(&p, e, 0, &err);
+        str_printf(out, "%zu left out%s;", p ? p->left_out_count : 99, err.text);
+        program_release(p);
+        engine_release(e);
+    }
+}
+
+/* Parts of a tensor on a device begin at multiples of 256 bytes. */
+static void test_cuda__pieces_of_a_split_stay_where_they_are(void **state)
+{
+    (void)state;
+    fake_cuda_use(TEST_BINARY_DIR);
+    assert_string_equal(fake_cuda_child(count_left_out), "1 left out;0 left out;");
+}
+
+/* Of each size in MiB: which copies of two inputs and the result one graph can have together. */
+static void find_copies(str *out)
+{
+    static const double SIZES_MiB[] = {0.3, 0.4, 1.5};
+    pgy_log_set_sink(NULL, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        engine *e = NULL;
+        program *p = NULL;
+        pgy_error err = {0};
+        char shape[16];
+        size_t room = 0;
+        model_builder b = builder_start(18);
+        snprintf(shape, sizeof shape, "%d", (int)(SIZES_MiB[i] * (1 << 20) / sizeof(float)));
+        builder_input(&b, "x", PGY_F32, shape);
+        builder_input(&b, "w", PGY_F32, shape);
+        builder_node(&b, "Add", "x w", "y");
+        builder_output(&b, "y", PGY_F32, NULL);
+        pgy_status st = build(&e, builder_finish_bytes(&b), false, &err);
+        if (!st) st = engine_program_for(&p, e, 0, &err);
+        for (uint32_t k = 0; !st && k < p->step_count; k++) {
+            const device_copy_way way = device_copy_way_of(p, k);
+            if (p->steps[k].act != PROGRAM_COPY) continue;
+            str_append(out, way == COPY_IN ? "in" : way == COPY_OUT ? "out" : "other");
+            str_append(out, way && device_copies_fit(&room, p, k) ? " fits " : " ");
+        }
+        program_release(p);
+        engine_release(e);
+    }
+}
+
+static void test_cuda__graphs_have_copies_of_one_mebibyte(void **state)
+{
+    (void)state;
+    fake_cuda_use(TEST_BINARY_DIR);
+    assert_string_equal(fake_cuda_child(find_copies),
+                        "in fits in fits out fits in fits in fits out other other other ");
 }
 
 static void run_nothing(void **arguments, const unsigned grid[3], const unsigned block[3])

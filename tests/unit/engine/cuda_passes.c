@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes that CUDA devices need: a normalisation with its activation, caches that stay where they lie,
- * products of one tensor, of few bits and of float8. */
+/* Passes that CUDA devices need: a normalisation with its activation, caches that stay where they
+ * lie, products of one tensor, of few bits and of float8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,6 +137,49 @@ static void test_cuda_passes__the_host_keeps_products(void **state)
     expect_y_on(&b, NULL, "MatMul MatMul Neg Neg");
 }
 
+/* A product in 16 bits of rows of x that are normalised by `norm`. */
+static model_builder normalised_product(const char *shape, const char *norm, bool read_again)
+{
+    static const char *const NAMES[] = {"x", "g", "s", "w"};
+    model_builder b = start(shape);
+    weights(&b, "g", "8", 8);
+    weights(&b, "s", "8", 8);
+    weights(&b, "w", "8, 5", 40);
+    for (size_t i = 0; i < 4; i++) {
+        char to[8];
+        snprintf(to, sizeof to, "%s16", NAMES[i]);
+        builder_attr_int(&b, builder_node(&b, "Cast", NAMES[i], to), "to", 10);
+    }
+    builder_node(&b, norm, strcmp(norm, "LayerNormalization") ? "x16 g16" : "x16 g16 s16", "n");
+    builder_node(&b, "MatMul", "n w16", "p");
+    builder_attr_int(&b, builder_node(&b, "Cast", "p", "y"), "to", 1);
+    if (read_again) {
+        builder_attr_int(&b, builder_node(&b, "Cast", "n", "z"), "to", 1);
+        builder_output(&b, "z", PGY_F32, NULL);
+    }
+    return b;
+}
+
+static void test_cuda_passes__a_product_of_few_rows_takes_their_normalisation(void **state)
+{
+    (void)state;
+    model_builder b = normalised_product("1, 2, 8", "LayerNormalization", false);
+    expect_y_on(&b, "cuda", "Cast NormalisedMatMul Cast");
+    b = normalised_product("1, 8", "SimplifiedLayerNormalization", false);
+    expect_y_on(&b, "cuda", "Cast NormalisedMatMul Cast");
+}
+
+static void test_cuda_passes__other_normalisations_stay(void **state)
+{
+    (void)state;
+    model_builder b = normalised_product("1, 3, 8", "LayerNormalization", false); /* rows */
+    expect_y_on(&b, "cuda", "Cast LayerNormalization MatMul Cast");
+    b = normalised_product("1, 2, 8", "LayerNormalization", true);
+    expect_y_on(&b, "cuda", "Cast LayerNormalization MatMul Cast Cast");
+    b = normalised_product("1, 2, 8", "LayerNormalization", false);
+    expect_y_on(&b, NULL, "Cast LayerNormalization MatMul Cast");
+}
+
 /* ---- Few bits -------------------------------------------------------------------------------- */
 
 static void few_bits(model_builder *b, const char *codes, const char *scales, int64_t columns,
@@ -258,6 +301,8 @@ static void test_cuda_passes__refused_allocations_are_reported(void **state)
     test_cuda_passes__products_of_few_rows_become_one(state);
     refuse_allocations_of(&PASS_join_few_bits);
     test_cuda_passes__few_bits_of_few_rows_become_one(state);
+    refuse_allocations_of(&PASS_fuse_norm_products);
+    test_cuda_passes__a_product_of_few_rows_takes_their_normalisation(state);
     refuse_allocations_of(&PASS_fuse_float8);
     test_cuda_passes__float8_of_the_result(state);
     refuse_allocations_of(NULL);

@@ -723,6 +723,15 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("pgy", "FusedMatMul", "transB=1 alpha=0.5", "3x264", "43x264", "43");
     CHECK("", "Gemm", "transB=1 beta=2.0", "8x512", "9x512", "8x1");
     CHECK("", "MatMul", "", "1x24", "24x16390");
+    /* rows that are normalised: packs that some threads have, and several of a thread */
+#define NORMALISED(type, attributes, ...)                                               \
+    if (is_chosen())                                                                    \
+    cuda_case_random(c, "pgy", "NormalisedMatMul", attributes,                          \
+                     sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \
+                     (const char *const[]){__VA_ARGS__}, type)
+    NORMALISED(PGY_F16, "activation=FastGelu epsilon=0.001", "1x1x72", "72x21", "21", "1x1x21",
+               "72", "72");
+    NORMALISED(PGY_BF16, "root=1 transB=1", "2x2056", "21x2056", "-", "2x21", "2056");
     CHECK("", "MatMul", "", "2x72", "72x32770");
     report(c);
 }
