@@ -18,7 +18,7 @@ extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_a
     CUDA_SOURCE_byte_batch[], CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[],
     CUDA_SOURCE_byte_norm[], CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[],
     CUDA_SOURCE_byte_scores[], CUDA_SOURCE_byte_softmax[], CUDA_SOURCE_byte_words[],
-    CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[], CUDA_SOURCE_depthwise[],
+    CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[], CUDA_SOURCE_conv_direct[], CUDA_SOURCE_depthwise[],
     CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[], CUDA_SOURCE_fp8[], CUDA_SOURCE_group_norm[],
     CUDA_SOURCE_groups[], CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[], CUDA_SOURCE_loose[],
     CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[], CUDA_SOURCE_nbits[],

@@ -464,6 +464,14 @@ static void test_cuda__convolutions(void **state)
     CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x4x6x6", "5x4x3x3", "5",
           "1x5x6x6");
     CHECK("pgy", "FusedConv", "activation=Silu", "1x4x6x6", "5x4x1x1", "5");
+    /* few channels of a linear image: several channels of a result for each thread, rows whose ends
+     * have one neighbour, windows outside */
+    CHECK("pgy", "FusedConv", "strides=2,2 pads=1,1,1,1 activation=Silu", "2x3x21x25", "32x3x3x3",
+          "32");
+    CHECK("", "Conv", "strides=1,3 pads=0,2,1,0", "3x1x7x9", "16x1x2x3");
+    CHECK("", "Conv", "pads=1,1", "2x4x30", "48x4x3", "48");
+    CHECK("pgy", "FusedConv", "pads=1,1,1,1 activation=Silu", "2x16x7x9", "16x16x3x3", "16");
+    CHECK("", "Conv", "strides=2,2 pads=0,1,1,0", "1x8x8x11", "32x8x2x3");
     report(c);
 }
 
