@@ -181,7 +181,21 @@ if(PGY_GS_EXAMPLES)
   add_dependencies(unit.gs ${PGY_GS_EXAMPLES})
 endif()
 
-# What runs threads, for the thread sanitizer.
+# The tests of the engine, for the thread sanitizer: it takes minutes for those that search or rewrite graphs, in which it can find nothing, because
+# they start no thread. Other builds make sure that they do not.
+set(PGY_ONE_THREAD engine.calibrate engine.config engine.config_store engine.cuda engine.cuda_byte_attention engine.cuda_byte_passes
+  engine.drop_taps engine.empty_loops engine.fake_faults engine.formats engine.fuse_bags engine.fuse_elementwise engine.fuse_gather_matmul
+  engine.fuse_lookups engine.fuse_matmul_integer engine.fuse_nbits engine.fuse_quantized engine.import engine.join_branches engine.joins
+  engine.limits engine.lower_classic engine.lower_gates engine.lower_nchwc engine.lower_others engine.lower_sequences engine.measure
+  engine.narrow engine.network engine.network_flow engine.network_plain engine.omitted engine.output_views engine.patches_to_matmul engine.pbqp
+  engine.peak engine.profile engine.program_place engine.save_tactics engine.select engine.shape_inputs engine.split_concat)
+set_tests_properties(${PGY_ONE_THREAD} PROPERTIES LABELS "unit;one_thread")
+if(NOT PGY_SANITIZE)
+  add_library(no_thread MODULE ${CMAKE_SOURCE_DIR}/tests/harness/threads/no_thread.c)
+  set_target_properties(no_thread PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_tests_properties(${PGY_ONE_THREAD} PROPERTIES ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:no_thread>)
+  add_dependencies(unit.engine no_thread)
+endif()
 add_custom_target(engine-tests DEPENDS unit.engine test.kernels.team)
 
 # The modules of the page: their types, and what they do without a browser.
