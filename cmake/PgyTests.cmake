@@ -72,53 +72,86 @@ foreach(file ${gs_examples})
   list(APPEND PGY_GS_EXAMPLES example.gs.${name})
 endforeach()
 
+# What the programs of a layer's tests have in common.
+function(pgy_test_program target layer)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/unit/${layer})
+  target_compile_definitions(${target} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}" TEST_COMPILER="${CMAKE_C_COMPILER}")
+  if(layer STREQUAL cli)
+    pgy_link_layers(${target} cli)
+    pgy_test_layers(${target} ${PGY_ALL_LAYERS})
+  else()
+    pgy_test_layers(${target} ${layer} ${PGY_LAYER_USES_${layer}})
+  endif()
+  target_link_libraries(${target} PRIVATE pgy_harness ${CMOCKA_LIBRARY})
+  if(PGY_LLD AND NOT PGY_SHARED_LAYERS)
+    # The program contains its layers, whose lines would be a third of it. The builds that report lines, asan and tsan, share the layers. Two
+    # links run at once, so one thread each is cheaper.
+    target_link_options(${target} PRIVATE -Wl,--strip-debug,--threads=1,-O0)
+  endif()
+  if(layer STREQUAL kernels)
+    if(PGY_COVERAGE OR PGY_SANITIZE)
+      target_link_libraries(${target} PRIVATE pgy_fast) # they compare millions of elements
+    endif()
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>) # quicker to compile, and nothing waits for their own code
+  endif()
+endfunction()
+
+# A program for all files of a layer, because four hundred links would take longer than the compilation of the library. Its name chooses the file:
+# tests/test.<layer>.<module> are links to it.
 function(pgy_unit_tests layer)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${layer}/*.c)
+  set(mains)
+  set(modules)
   foreach(file ${files})
     get_filename_component(module ${file} NAME_WE)
     set(name ${layer}.${module})
     set(main ${CMAKE_BINARY_DIR}/tests/${name}.main.c)
-    add_custom_command(OUTPUT ${main} COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_test_main ${file} ${main}
+    set(function main)
+    if(NOT name IN_LIST PGY_OWN_PROGRAM)
+      set(function main_${module})
+    endif()
+    add_custom_command(OUTPUT ${main} COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_test_main ${file} ${main} ${function}
       DEPENDS ${file} ${CMAKE_SOURCE_DIR}/tools/gen_test_main)
-    add_executable(test.${name} ${main})
-    set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    target_include_directories(test.${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/unit/${layer})
-    target_compile_definitions(test.${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}" TEST_COMPILER="${CMAKE_C_COMPILER}")
-    if(layer STREQUAL cli)
-      pgy_link_layers(test.${name} cli)
-      pgy_test_layers(test.${name} ${PGY_ALL_LAYERS})
+    if(name IN_LIST PGY_OWN_PROGRAM)
+      add_executable(test.${name} ${main})
+      pgy_test_program(test.${name} ${layer})
     else()
-      pgy_test_layers(test.${name} ${layer} ${PGY_LAYER_USES_${layer}})
+      list(APPEND mains ${main})
+      list(APPEND modules ${module})
     endif()
-    target_link_libraries(test.${name} PRIVATE pgy_harness ${CMOCKA_LIBRARY})
-    if(PGY_LLD AND NOT PGY_SHARED_LAYERS)
-      # Every test contains its layers, whose lines would be a third of it. The builds that report lines, asan and tsan, share the layers. Two
-      # links run at once, so one thread each is cheaper.
-      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1,-O0)
-    endif()
-    if(layer STREQUAL kernels)
-      if(PGY_COVERAGE OR PGY_SANITIZE)
-        target_link_libraries(test.${name} PRIVATE pgy_fast) # they compare millions of elements
-      endif()
-    else()
-      target_compile_options(test.${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>) # quicker to compile, and nothing waits for their own code
-    endif()
-    add_test(NAME ${name} COMMAND test.${name} ${PGY_ARGUMENT_${name}})
+    add_test(NAME ${name} COMMAND ${CMAKE_BINARY_DIR}/tests/test.${name} ${PGY_ARGUMENT_${name}})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
   endforeach()
+  if(NOT mains)
+    return()
+  endif()
+  set(table ${CMAKE_BINARY_DIR}/tests/${layer}.def)
+  list(TRANSFORM modules REPLACE "(.+)" "TEST(\\1)\n" OUTPUT_VARIABLE lines)
+  list(JOIN lines "" lines)
+  file(CONFIGURE OUTPUT ${table} CONTENT "${lines}" @ONLY)
+  add_executable(unit.${layer} ${CMAKE_SOURCE_DIR}/tests/unit/main.c ${mains})
+  target_compile_definitions(unit.${layer} PRIVATE TESTS="${table}")
+  pgy_test_program(unit.${layer} ${layer})
+  list(JOIN modules " " modules)
+  add_custom_command(TARGET unit.${layer} POST_BUILD WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests VERBATIM
+    COMMAND sh -c "for module in ${modules}; do ln -f unit.${layer} test.${layer}.$module; done")
 endfunction()
 
+# Files that define what the library looks for (weak symbols, functions of the C library, a constructor): in a program of all files, every test
+# would have it. And kernels.team, which the thread sanitizer's build needs without the other kernels' tests.
+set(PGY_OWN_PROGRAM base.system kernels.int_amx kernels.team onnx.save_pair runner.registry where.passes)
 # It compiles some hundred kernels, one after another: two tests share them.
 set(PGY_ARGUMENT_kernels.cuda -test_cuda__convolutions*)
 foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
 
-foreach(test device.cuda device.cuda_cache device.nccl engine.cuda)
-  add_dependencies(test.${test} fake_cuda_libraries)
-endforeach()
-add_dependencies(test.kernels.cuda running_cuda)
-add_test(NAME kernels.cuda_convolutions COMMAND test.kernels.cuda test_cuda__convolutions*)
+add_dependencies(unit.device fake_cuda_libraries)
+add_dependencies(unit.engine fake_cuda_libraries)
+add_dependencies(unit.kernels running_cuda)
+add_test(NAME kernels.cuda_convolutions COMMAND ${CMAKE_BINARY_DIR}/tests/test.kernels.cuda test_cuda__convolutions*)
 set_tests_properties(kernels.cuda kernels.cuda_convolutions PROPERTIES TIMEOUT 1500 LABELS unit)
 # Long tests start first, so that no processor waits for the last of them.
 set_tests_properties(kernels.cuda PROPERTIES COST 200)
@@ -142,17 +175,28 @@ add_executable(second_program ${CMAKE_SOURCE_DIR}/tests/second_program/latency.c
 set_target_properties(second_program PROPERTIES OUTPUT_NAME latency RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 pgy_link_layers(second_program cli)
 pgy_test_layers(second_program ${PGY_ALL_LAYERS})
-add_dependencies(test.cli.second_program second_program)
-add_dependencies(test.cli.c_script polygraphy polygraphy_cli)
+add_dependencies(unit.cli second_program polygraphy polygraphy_cli)
 
-if(TARGET test.gs.examples)
-  add_dependencies(test.gs.examples ${PGY_GS_EXAMPLES})
+if(PGY_GS_EXAMPLES)
+  add_dependencies(unit.gs ${PGY_GS_EXAMPLES})
 endif()
 
-# What runs threads, for the thread sanitizer.
-file(GLOB engine_tests RELATIVE ${CMAKE_SOURCE_DIR}/tests/unit/engine CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/engine/*.c)
-list(TRANSFORM engine_tests REPLACE "^(.*)\\.c$" "test.engine.\\1")
-add_custom_target(engine-tests DEPENDS ${engine_tests} test.kernels.team)
+# The tests of the engine, for the thread sanitizer: it takes minutes for those that search or rewrite graphs, in which it can find nothing, because
+# they start no thread. Other builds make sure that they do not.
+set(PGY_ONE_THREAD engine.calibrate engine.config engine.config_store engine.cuda engine.cuda_byte_attention engine.cuda_byte_passes
+  engine.drop_taps engine.empty_loops engine.fake_faults engine.formats engine.fuse_bags engine.fuse_elementwise engine.fuse_gather_matmul
+  engine.fuse_lookups engine.fuse_matmul_integer engine.fuse_nbits engine.fuse_quantized engine.import engine.join_branches engine.joins
+  engine.limits engine.lower_classic engine.lower_gates engine.lower_nchwc engine.lower_others engine.lower_sequences engine.measure
+  engine.narrow engine.network engine.network_flow engine.network_plain engine.omitted engine.output_views engine.patches_to_matmul engine.pbqp
+  engine.peak engine.profile engine.program_place engine.save_tactics engine.select engine.shape_inputs engine.split_concat)
+set_tests_properties(${PGY_ONE_THREAD} PROPERTIES LABELS "unit;one_thread")
+if(NOT PGY_SANITIZE)
+  add_library(no_thread MODULE ${CMAKE_SOURCE_DIR}/tests/harness/threads/no_thread.c)
+  set_target_properties(no_thread PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_tests_properties(${PGY_ONE_THREAD} PROPERTIES ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:no_thread>)
+  add_dependencies(unit.engine no_thread)
+endif()
+add_custom_target(engine-tests DEPENDS unit.engine test.kernels.team)
 
 # The modules of the page: their types, and what they do without a browser.
 add_test(NAME viewer.page_types COMMAND ${CMAKE_SOURCE_DIR}/tests/viewer/types)

@@ -233,7 +233,7 @@ static void read_outputs(cuda_checker *c, const trial *t, const job *j)
             mem_free(got);
             got = rows;
         }
-        if (!judge(t, i, got, why, sizeof why)) complain(c, t, j->k, why);
+        if (!c->idle && !judge(t, i, got, why, sizeof why)) complain(c, t, j->k, why);
         mem_free(got);
     }
 }

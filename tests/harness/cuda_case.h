@@ -10,6 +10,7 @@
 typedef struct cuda_checker {
     device *device;
     device_stream *stream;
+    bool idle;          /* launches have no effect, so results are not compared */
     size_t ran, failed; /* number of kernel runs, and of failures, over all nodes */
     /* About the node that was checked last: number of kernels that ran it, and whether the
      * operator's definition accepts its operands. */

@@ -18,6 +18,11 @@ static inline void run_give_up(const char *what)
     abort();
 }
 
+static inline int run_idle(void)
+{
+    return getenv("FAKE_CUDA_IDLE") != NULL;
+}
+
 /* A fork would copy the page tables of gigabytes for each of hundreds of kernels. Most of the time
  * is the compiler's, so it optimises little and links nothing. */
 static inline void run_compiler(const char *source, const char *object)
