@@ -18,8 +18,6 @@ typedef struct wide_tensor {
 
 typedef struct wide {
     builder *b;
-    build_node *nodes;
-    size_t count;
     wide_tensor *tensors; /* indexed by tensor */
 } wide;
 
@@ -163,7 +161,7 @@ static void hold(wide *w, build_node *n)
 pgy_status build_hold_wide(builder *b, build_node *nodes, size_t count, arena *memory,
                            pgy_error *err)
 {
-    wide w = {.b = b, .nodes = nodes, .count = count};
+    wide w = {.b = b};
     w.tensors = arena_alloc_array(memory, b->tensor_count + 1, sizeof *w.tensors);
     if (!w.tensors) return graph_no_memory(err);
     start(&w);
