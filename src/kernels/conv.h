@@ -46,6 +46,9 @@ void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
 void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);
+/* Elements of one image, and of all results; UINT64_MAX: more than can be counted. */
+uint64_t conv_image_elements(const conv_shape *s);
+uint64_t conv_result_elements(const conv_shape *s);
 /* Is it only a scale and a shift of each channel, perhaps with Relu: depthwise, of single pixels?
  */
 bool conv_is_scale(const conv_shape *s);

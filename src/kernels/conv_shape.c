@@ -134,6 +134,16 @@ bool conv_is_scale(const conv_shape *s)
            (s->activation == CONV_NO_ACTIVATION || s->activation == CONV_RELU);
 }
 
+uint64_t conv_image_elements(const conv_shape *s)
+{
+    return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
+}
+
+uint64_t conv_result_elements(const conv_shape *s)
+{
+    return extent_mul3(s->batch, s->out_channels, (uint64_t)s->out[0] * (uint64_t)s->out[1]);
+}
+
 double conv_flop_count(const conv_shape *s)
 {
     return 2.0 * (double)s->batch * (double)s->out_channels * (double)(s->in_channels / s->groups) *

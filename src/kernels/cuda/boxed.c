@@ -285,7 +285,7 @@ static pgy_status matmul_enqueue(const kernel_run *r, device_stream *stream, pgy
 
 #define CONV(tile)                                                                               \
     {                                                                                            \
-        .name = "conv_boxed_" tile, .version = 1,                                                \
+        .name = "conv_boxed_" tile, .version = 2,                                                \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",                   \
         .accept = conv_accept, .prepare = conv_prepare, .extent = conv_reach, .load = conv_load, \
         .unload = boxed_unload, .enqueue = conv_enqueue                                          \

@@ -308,7 +308,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_conv[] = {
     {.name = "cuda_conv",
-     .version = 2,
+     .version = 3,
      .ops = "Conv com.microsoft:FusedConv pgy:FusedConv",
      .device = "cuda",
      .accept = cuda_conv_accept,

@@ -18,17 +18,6 @@ typedef struct params {
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
-static uint64_t image_of(const conv_shape *s)
-{
-    return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
-}
-
-static uint64_t output_of(const conv_shape *s)
-{
-    return extent_mul(extent_mul3(s->batch, (uint64_t)s->out[0], (uint64_t)s->out[1]),
-                      s->out_channels);
-}
-
 static uint64_t weights_of(const conv_shape *s)
 {
     return extent_mul3(s->out_channels, s->in_channels, (uint64_t)(s->kernel[0] * s->kernel[1]));
@@ -47,9 +36,9 @@ static bool is_possible(const conv_shape *s)
             return false;
     return s->groups == 1 && (is_linear(s) || s->in_channels % PACK == 0) &&
            s->in_channels <= MOST_IN && s->out_channels % CHANNELS == 0 &&
-           s->out_channels <= MOST_OUT && !s->has_sum && image_of(s) <= INT32_MAX &&
+           s->out_channels <= MOST_OUT && !s->has_sum && conv_image_elements(s) <= INT32_MAX &&
            s->out[0] <= INT32_MAX / MOST_STRIDE && s->out[1] <= INT32_MAX / MOST_STRIDE &&
-           output_of(s) <= INT64_MAX;
+           conv_result_elements(s) <= INT64_MAX;
 }
 
 static bool conv_direct_describe(params *p, const kernel_problem *u)
@@ -99,10 +88,10 @@ static bool conv_direct_extent(kernel_extent *e, const kernel_claim *q)
     if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
     if (!is_possible(s)) return extent_refuse(e, "sizes");
     const uint32_t item = cuda_item((pgy_dtype)p->type);
-    extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
+    extent_tensor(e, 0, extent_mul(s->batch, conv_image_elements(s)), item);
     extent_tensor(e, 1, weights_of(s), item);
     if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
-    extent_tensor(e, s->inputs, output_of(s), item);
+    extent_tensor(e, s->inputs, conv_result_elements(s), item);
     return true;
 }
 

@@ -31,11 +31,6 @@ static uint64_t product_k(const conv_shape *s)
     return channels_of(s) * (uint64_t)(s->kernel[0] * s->kernel[1]);
 }
 
-static uint64_t image_of(const conv_shape *s)
-{
-    return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
-}
-
 /* The k of the product as packed.cu counts them. */
 static uint64_t packed_k(const params *p)
 {
@@ -61,8 +56,8 @@ static bool has_types(const kernel_problem *u)
 /* Sizes that the kernel counts in 32 bits. */
 static bool has_sizes(const conv_shape *s)
 {
-    return image_of(s) <= INT32_MAX && product_k(s) <= INT32_MAX / 2 && product_m(s) <= INT32_MAX &&
-           (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
+    return conv_image_elements(s) <= INT32_MAX && product_k(s) <= INT32_MAX / 2 &&
+           product_m(s) <= INT32_MAX && (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
 }
 
 bool conv_last_describe(params *p, const kernel_problem *u, uint32_t tile)
@@ -184,7 +179,7 @@ bool conv_last_reach(kernel_extent *e, const kernel_claim *q, uint32_t tile)
     if (!has_sizes(s) || !can_gather(p)) return extent_refuse(e, "sizes");
     const uint64_t out = extent_mul(product_m(s), s->out_channels);
     const uint32_t item = cuda_item((pgy_dtype)p->type);
-    extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
+    extent_tensor(e, 0, extent_mul(s->batch, conv_image_elements(s)), item);
     e->packed = extent_mul3(s->out_channels, packed_pitch(packed_k(p)), item);
     if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
     if (s->has_sum) extent_tensor(e, 3, out, cuda_item((pgy_dtype)p->sum_type));
@@ -289,7 +284,7 @@ packed_call conv_last_call(const kernel_run *r)
                      .k_pitch = packed_pitch(packed_k(p)),
                      .x_row = s->in_channels,
                      .y_row = s->out_channels,
-                     .image = image_of(s),
+                     .image = conv_image_elements(s),
                      .groups = (uint32_t)s->groups,
                      .channels = (uint32_t)channels_of(s),
                      .pixels = (uint32_t)(s->out[0] * s->out[1]),
@@ -324,7 +319,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 #define ROW(tile)                                                                             \
     {                                                                                         \
-        .name = "conv_last_" tile, .version = 2,                                              \
+        .name = "conv_last_" tile, .version = 3,                                              \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",                \
         .accept = conv_last_accept, .prepare = conv_last_prepare, .extent = conv_last_extent, \
         .load = load, .unload = packed_unload, .enqueue = enqueue                             \

@@ -22,22 +22,12 @@ static uint64_t taps(const conv_shape *s)
     return (uint64_t)(s->kernel[0] * s->kernel[1]);
 }
 
-static uint64_t image_of(const conv_shape *s)
-{
-    return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
-}
-
-static uint64_t output_of(const conv_shape *s)
-{
-    return extent_mul3(s->batch, s->out_channels, (uint64_t)s->out[0] * (uint64_t)s->out[1]);
-}
-
 /* A row of the window is in registers, so it must not be long. */
 static bool is_possible(const conv_shape *s)
 {
     return s->groups == s->in_channels && s->out_channels == s->in_channels &&
            s->in_channels % PACK == 0 && s->kernel[1] <= WIDEST && s->stride[1] <= 4 &&
-           s->dilation[1] <= 4 && image_of(s) <= INT32_MAX;
+           s->dilation[1] <= 4 && conv_image_elements(s) <= INT32_MAX;
 }
 
 static bool has_types(const kernel_problem *u)
@@ -117,13 +107,13 @@ static bool depthwise_last_extent(kernel_extent *e, const kernel_claim *q)
         !cuda_is_float((pgy_dtype)p->bias_type) || !cuda_is_float((pgy_dtype)p->sum_type))
         return extent_refuse(e, "types");
     if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
-    if (!is_possible(s) || output_of(s) > INT64_MAX) return extent_refuse(e, "sizes");
+    if (!is_possible(s) || conv_result_elements(s) > INT64_MAX) return extent_refuse(e, "sizes");
     const uint32_t item = cuda_item((pgy_dtype)p->type);
-    extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
+    extent_tensor(e, 0, extent_mul(s->batch, conv_image_elements(s)), item);
     e->packed = extent_mul3(s->in_channels, taps(s), item);
     if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
-    if (s->has_sum) extent_tensor(e, 3, output_of(s), cuda_item((pgy_dtype)p->sum_type));
-    extent_tensor(e, s->inputs, output_of(s), item);
+    if (s->has_sum) extent_tensor(e, 3, conv_result_elements(s), cuda_item((pgy_dtype)p->sum_type));
+    extent_tensor(e, s->inputs, conv_result_elements(s), item);
     return true;
 }
 
@@ -207,7 +197,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_depthwise_last[] = {
     {.name = "cuda_depthwise_last",
-     .version = 2,
+     .version = 3,
      .ops = "Conv com.microsoft:FusedConv pgy:FusedConv",
      .device = "cuda",
      .accept = depthwise_last_accept,
