@@ -59,7 +59,8 @@ typedef enum device_direction {
     DEVICE_WITHIN, /* device to the same device */
 } device_direction;
 
-/* All members except the graph functions and `carry` are required. New members are added at the end. */
+/* All members except the graph functions and `carry` are required. New members are added at the
+ * end. */
 typedef struct device_functions {
     pgy_status (*properties)(device_properties *out, device *d, pgy_error *err);
 

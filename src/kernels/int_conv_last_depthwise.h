@@ -35,8 +35,9 @@ typedef struct last_depthwise_functions {
     /* The channels behind the last LAST_DEPTHWISE_BLOCK, at most half as many, of `a` and of a
      * second position with this list and output. */
     void (*pair)(const last_position *a, const uint8_t *const *list, uint8_t *y);
-    /* `count` pairs of positions whose pixels lie one after the other at all taps, of half as many
-     * channels as LAST_DEPTHWISE_BLOCK. */
+    /* Computes 2 * `count` neighbouring positions of an image with half of LAST_DEPTHWISE_BLOCK
+     * channels, two positions in each vector. From one position to the next, the address of each
+     * tap grows by the size of a pixel. */
     void (*row)(const last_position *a, size_t count);
     size_t least; /* the fewest channels that `run` can compute */
 } last_depthwise_functions;

@@ -153,7 +153,8 @@ enum {
     /* Computes 16-bit floats in float32. Each of its tensors, if it is no constant, may be in
      * float32 as well; such an output is rounded. */
     KERNEL_WIDENS = 1024,
-    KERNEL_ROUNDS = 2048, /* obeys kernel_tensor.rounds of output 0, for the 16-bit adapter */
+    /* Rounds output 0 as kernel_tensor.rounds says; for others the 16-bit adapter does so. */
+    KERNEL_ROUNDS = 2048,
 };
 
 typedef struct kernel {

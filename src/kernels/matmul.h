@@ -75,8 +75,9 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 /* The most parts that a product is cut into, and the number that a kernel offers for it. */
 enum { MATMUL_PARTS = 256 };
 uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t);
-/* Work is cut into units, runs of tiles: for several parts a multiple of `parts`, if there are so many
- * tiles, and all of one size. Results do not depend on the cut. */
+/* A product is cut into units, each a run of consecutive tiles. For several parts the number of
+ * units is a multiple of `parts`, if there are enough tiles, and all units are of about the same
+ * size. Results do not depend on the cut. */
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t parts);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);

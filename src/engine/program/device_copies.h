@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between the caller's tensors and a device that are part of a graph. A graph keeps
- * addresses, and the caller's change from run to run, so these copies go by way of a room in memory
- * that host and device share: the host moves inputs there before the graph is launched, and outputs
- * from there when it has waited for the graph. */
+/* Copies between the caller's tensors and a device that are part of a graph. A graph always uses the
+ * addresses with which it was captured, but the caller may pass other tensors in each run. So these
+ * copies use a buffer that host and device share, the room: the host copies inputs to it before it
+ * launches the graph, and outputs from it after it has waited for the graph. */
 #ifndef ENGINE_PROGRAM_DEVICE_COPIES_H
 #define ENGINE_PROGRAM_DEVICE_COPIES_H
 

@@ -49,7 +49,7 @@ static size_t tensor_count(const build_node *n)
 
 typedef enum wide_use {
     WIDE_NEVER, /* its tensors keep 16 bits */
-    WIDE_EACH,  /* it takes each tensor in 16 bits or as float32 */
+    WIDE_EACH,  /* it supports each tensor in 16 bits or as float32, whatever the others are */
     WIDE_ALIKE  /* it copies elements, so all its tensors are held alike */
 } wide_use;
 
