@@ -6,8 +6,11 @@
 #include "base/str.h"
 #include "engine/plan/format.h"
 
-/* Appends the plan with all sections inflated; fails a test assertion if it is damaged. */
+/* Appends the plan with all sections inflated, those of the bundle in its section table; aborts if
+ * it is damaged. */
 void plain_plan_append(str *out, const void *plan);
+/* The same, but the bundle remains one. */
+void plain_plan_append_bundled(str *out, const void *plan);
 /* Writes valid checksums into a changed plan. */
 void plain_plan_sign(void *plan);
 

@@ -133,7 +133,7 @@ static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind
     const plan_weights_bytes bytes = {.constants = p->host,
                                       .weights = {p->at[PLAN_WEIGHTS], p->counts[PLAN_WEIGHTS]}};
     pgy_model *model = NULL;
-    if (!p->trusted && hash_xxh64(p->data + s->offset, s->size_bytes, 0) != s->hash)
+    if (s && !p->trusted && hash_xxh64(p->data + s->offset, s->size_bytes, 0) != s->hash)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the plan is damaged: the checksum of its graph differs");
     pgy_status st = pgy_model_parse(&model, p->at[kind], p->counts[kind], true, NULL, err);

@@ -15,8 +15,9 @@ struct plan_file {
     size_t size;
     const plan_header *header;
     const plan_section *sections[PLAN_KIND_END];    /* indexed by kind; for PLAN_CONSTANTS: the
-                                                       host's section */
-    const plan_section *constants[PLAN_MAX_SPACES]; /* indexed by space: its PLAN_CONSTANTS */
+                                                       host's section; NULL: in the bundle */
+    const plan_section *constants[PLAN_MAX_SPACES]; /* indexed by space: PLAN_CONSTANTS of devices;
+                                                       entry 0 is not used */
     area_bytes host;                                /* the host's constants, widened */
     void *owned[PLAN_KIND_END];     /* indexed by kind: memory of inflated sections */
     const void *at[PLAN_KIND_END];  /* indexed by kind: the section's first record, inflated */

@@ -3,11 +3,13 @@
  *
  *     plan_header, plan_section[section_count]
  *     sections, each at a multiple of PLAN_ALIGN (PLAN_BULK_ALIGN from PLAN_BULK_BYTES on)
+ *     zeros, up to a multiple of PLAN_PAGE
  *
  * Readers refuse an unknown major version, and skip sections of an unknown kind that are marked
- * optional. Small sections may be deflated. The header's hash covers the header, with the hash
- * field as 0, and the section table. The hash of a small section is checked when the file is
- * opened, that of a large one by plan_verify. Records refer to texts by offsets into PLAN_STRINGS.
+ * optional. Small sections may be deflated, alone or together as a PLAN_BUNDLE. The header's hash
+ * covers the header, with the hash field as 0, and the section table. The hash of a small section
+ * is checked when the file is opened, that of a large one by plan_verify. Records refer to texts by
+ * offsets into PLAN_STRINGS.
  */
 #ifndef ENGINE_PLAN_FORMAT_H
 #define ENGINE_PLAN_FORMAT_H
@@ -19,16 +21,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are used where 
 #define PLAN_MAGIC "\x89PGYPLAN"
 
 enum {
-    PLAN_MAJOR = 5,
-    PLAN_OLDEST_MAJOR = 4, /* without deflated sections and 16-bit constants */
+    PLAN_MAJOR = 6,
+    PLAN_OLDEST_MAJOR = 4, /* without deflated sections, 16-bit constants (5) and bundles (6) */
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,
+    PLAN_PAGE = 4096,
     PLAN_BULK_BYTES = 1 << 20,
     PLAN_MAX_SECTIONS = 64,
     PLAN_MAX_SPACES = 4,
-    PLAN_MAX_DEFLATED = 256 << 10 /* bytes of a section before it is deflated: larger ones are used
-                                     where they are mapped, since inflating would delay opening */
+    PLAN_MAX_DEFLATED = 256 << 10 /* bytes of a section or bundle before it is deflated: larger ones
+                                     are used where they are mapped, as inflating delays opening */
 };
 
 typedef enum plan_kind {
@@ -57,6 +60,9 @@ typedef enum plan_kind {
     PLAN_CONSTANTS_F16,  /* large, may be absent: the host's constants whose 32-bit words are all */
     PLAN_CONSTANTS_BF16, /* widened float16 or bfloat16 numbers, stored as these. Opening widens
                             them again */
+    PLAN_BUNDLE,         /* may be absent: small sections of space 0. A plan_bundled for
+                            each, one of kind 0, then the sections, each at a multiple of PLAN_ALIGN and
+                            shuffled (records.h) */
     PLAN_KIND_END
 } plan_kind;
 
@@ -87,6 +93,10 @@ typedef struct plan_section {
     uint32_t space; /* for PLAN_CONSTANTS: the space that reads them; 0 for other kinds */
     uint64_t offset, size_bytes, hash;
 } plan_section;
+
+typedef struct plan_bundled {
+    uint32_t kind, size_bytes;
+} plan_bundled;
 
 enum {
     PLAN_REFITTABLE = 1,

@@ -40,7 +40,7 @@ void plan_close(plan_file *p)
 void plan_prefetch(const plan_file *p)
 {
     const plan_section *s = p->sections[PLAN_CONSTANTS];
-    if (p->map.data && s->size_bytes <= PREFETCH_BYTES)
+    if (s && p->map.data && s->size_bytes <= PREFETCH_BYTES)
         file_map_need(&p->map, s->offset, s->size_bytes);
 }
 
@@ -120,8 +120,8 @@ static pgy_status check_spaces(const plan_file *p, pgy_error *err)
     if (!count || count > PLAN_MAX_SPACES)
         return plan_damaged(err, "its number of devices is out of range");
     for (uint32_t i = 0; i < PLAN_MAX_SPACES; i++) {
-        const plan_section *constants = p->constants[i];
-        if (!constants != (i >= count))
+        const bool has_constants = !i || p->constants[i]; /* the host's are checked */
+        if (has_constants != (i < count))
             return plan_damaged(
                 err, "a device has no section of constants, or such a section has no device");
         if (i >= count) continue;

@@ -3,6 +3,7 @@
  * cleared before they are filled, so that equal programs give equal bytes. */
 #include "engine/plan/write.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -223,7 +224,7 @@ static void add_step(plan_writer *w, program_map *m, const program_step *from)
     s.output_count = from->output_count;
     s.phases = s.parts = 1;
     s.in_place = -1;
-    s.cost_ns = from->cost_ns;
+    s.cost_ns = ceil(from->cost_ns); /* whole numbers deflate well */
     add_kernel(w, &s, from);
     s.refs =
         add_refs(w, m, from->tensors, (size_t)s.input_count + s.captured_count + s.output_count);

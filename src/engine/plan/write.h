@@ -17,6 +17,7 @@ typedef struct plan_writer {
     plan_piece models[2]; /* PLAN_MODEL and PLAN_SOURCE: bytes that the writer owns */
     pgy_model *bare[2];   /* models whose weights the pieces borrow */
     uint64_t deflated;    /* bit of each kind whose section in `small` is deflated */
+    uint64_t bundled;     /* bit of each kind whose section is in small[PLAN_BUNDLE] */
     strmap texts;         /* maps a text to its offset in PLAN_STRINGS + 1 */
     plan_info_record info;
     cpu_level needs;

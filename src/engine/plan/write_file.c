@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deflates small sections, lays out the section table and writes everything in order. Sections are
- * fed twice, to the hash and to the file, so that no large one is gathered in memory. */
+/* Bundles and deflates small sections, lays out the section table and writes everything in order.
+ * Sections are fed twice, to the hash and to the file, so that no large one is gathered in memory.
+ */
 #include <string.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/plan/records.h"
 #include "engine/plan/write.h"
 #include "onnx/model.h"
 
@@ -55,11 +57,12 @@ static void find_content(content *c, const plan_writer *w, uint32_t kind, uint32
         take_pool(c, &w->weights);
     else if (kind == PLAN_PARAMS)
         take_pool(c, &w->params);
-    else if (kind >= PLAN_MODEL)
+    else if (kind == PLAN_MODEL || kind == PLAN_SOURCE)
         c->one = w->models[kind - PLAN_MODEL];
     else
         c->one = (plan_piece){.data = str_text(&w->small[kind]), .size_bytes = w->small[kind].size};
-    const bool weights = kind > PLAN_PARAMS && kind != PLAN_MODEL && kind != PLAN_SOURCE;
+    const bool weights =
+        kind > PLAN_PARAMS && kind < PLAN_BUNDLE && kind != PLAN_MODEL && kind != PLAN_SOURCE;
     if (w->source->stripped && weights) c->count = 0;
 }
 
@@ -140,36 +143,105 @@ static bool deflate_bytes(str *to, const str *raw)
     str_append_fill(to, 0, size);
     if (to->failed) return false;
     Bytef *at = (Bytef *)to->data + sizeof raw_bytes;
-    if (compress(at, &size, (const Bytef *)raw->data, (uLong)raw->size) != Z_OK) return false;
+    if (compress2(at, &size, (const Bytef *)raw->data, (uLong)raw->size, Z_BEST_COMPRESSION) !=
+        Z_OK)
+        return false;
     to->size = sizeof raw_bytes + size;
     return true;
+}
+
+/* Deflates `raw` as the section of its kind, unless the result has more than `limit` bytes. */
+static pgy_status deflate_into(plan_writer *w, uint32_t kind, const str *raw, size_t limit,
+                               pgy_error *err)
+{
+    str packed = {0};
+    if (!deflate_bytes(&packed, raw)) {
+        str_deinit(&packed);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan");
+    }
+    if (packed.size <= limit) {
+        str_deinit(&w->small[kind]);
+        w->small[kind] = packed;
+        w->deflated |= UINT64_C(1) << kind;
+    } else {
+        str_deinit(&packed);
+    }
+    return PGY_OK;
 }
 
 static pgy_status deflate_section(plan_writer *w, uint32_t kind, pgy_error *err)
 {
     content c;
-    str raw = {0}, packed = {0};
+    str raw = {0};
     find_content(&c, w, kind, 0);
     const uint64_t size = content_bytes(&c);
-    if (!size || size > PLAN_MAX_DEFLATED) return PGY_OK;
+    if (w->bundled >> kind & 1 || !size || size > PLAN_MAX_DEFLATED) return PGY_OK;
     pgy_status st = feed(&c, w, append, &raw, err);
-    if (!st && !deflate_bytes(&packed, &raw))
-        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan");
-    if (!st && packed.size <= size - size / 4) { /* inflating costs time: weights save little */
-        str_deinit(&w->small[kind]);
-        w->small[kind] = packed;
-        w->deflated |= UINT64_C(1) << kind;
-        packed = (str){0};
-    }
+    /* Inflating costs time, and weights save little. */
+    if (!st) st = deflate_into(w, kind, &raw, size - size / 4, err);
     str_deinit(&raw);
-    str_deinit(&packed);
+    return st;
+}
+
+/* Bytes up to which a section joins the bundle: all records and the graph of a small model, but no
+ * weights of note. Weights save little, and large sections take time to be put in order. */
+static uint64_t most_bundled(uint32_t kind)
+{
+    enum { WEIGHTS = 8 << 10, OTHERS = 32 << 10 };
+    return kind > PLAN_PARAMS && kind != PLAN_MODEL && kind != PLAN_SOURCE ? WEIGHTS : OTHERS;
+}
+
+/* Adds the record of a section to the bundle if the section is small and there is room. */
+static void choose_bundled(plan_writer *w, str *records, uint64_t *room, uint32_t kind)
+{
+    content c;
+    find_content(&c, w, kind, 0);
+    const uint64_t size = content_bytes(&c),
+                   taken = sizeof(plan_bundled) + round_up(size, PLAN_ALIGN);
+    if (size > most_bundled(kind) || taken > *room || (kind > PLAN_SOURCE && !c.count)) return;
+    const plan_bundled b = {.kind = kind, .size_bytes = (uint32_t)size};
+    str_append_n(records, (const char *)&b, sizeof b);
+    w->bundled |= UINT64_C(1) << kind;
+    *room -= taken;
+}
+
+static pgy_status add_bundled(str *to, const plan_writer *w, uint32_t kind, pgy_error *err)
+{
+    content c;
+    str section = {0};
+    find_content(&c, w, kind, 0);
+    pgy_status st = feed(&c, w, append, &section, err);
+    str_append_fill(to, 0, (size_t)(round_up(to->size, PLAN_ALIGN) - to->size));
+    const size_t start = to->size, record_bytes = plan_record_bytes(kind);
+    if (!st) str_append_fill(to, 0, section.size);
+    if (!st && to->failed)
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan");
+    if (!st && section.size)
+        plan_shuffle(to->data + start, section.data, record_bytes, section.size / record_bytes);
+    str_deinit(&section);
+    return st;
+}
+
+/* Small sections are deflated as one: they have much in common, and need no place in the table. */
+static pgy_status bundle_sections(plan_writer *w, pgy_error *err)
+{
+    const plan_bundled end = {0};
+    uint64_t room = PLAN_MAX_DEFLATED - PLAN_ALIGN - sizeof end;
+    str raw = {0};
+    for (uint32_t kind = 1; kind < PLAN_BUNDLE; kind++) choose_bundled(w, &raw, &room, kind);
+    str_append_n(&raw, (const char *)&end, sizeof end);
+    pgy_status st = PGY_OK;
+    for (uint32_t kind = 1; !st && kind < PLAN_BUNDLE; kind++)
+        if (w->bundled >> kind & 1) st = add_bundled(&raw, w, kind, err);
+    if (!st) st = deflate_into(w, PLAN_BUNDLE, &raw, SIZE_MAX, err);
+    str_deinit(&raw);
     return st;
 }
 
 static pgy_status deflate_sections(plan_writer *w, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    for (uint32_t kind = 1; !st && kind < PLAN_KIND_END; kind++) st = deflate_section(w, kind, err);
+    pgy_status st = bundle_sections(w, err);
+    for (uint32_t kind = 1; !st && kind < PLAN_BUNDLE; kind++) st = deflate_section(w, kind, err);
     return st;
 }
 
@@ -189,7 +261,7 @@ static void add_section(plan_header *h, plan_section *table, const plan_writer *
     content c;
     hash_stream hash;
     find_content(&c, w, kind, space);
-    if (kind > PLAN_SOURCE && !c.count) return;
+    if ((!space && w->bundled >> kind & 1) || (kind > PLAN_SOURCE && !c.count)) return;
     hash_stream_start(&hash);
     (void)feed(&c, w, add_to_hash, &hash, NULL);
     memset(s, 0, sizeof *s);
@@ -219,7 +291,7 @@ static void lay_out(plan_header *h, plan_section *table, const plan_writer *w)
         table[i].offset = round_up(end, bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN);
         end = table[i].offset + table[i].size_bytes;
     }
-    h->file_bytes = end;
+    h->file_bytes = round_up(end, PLAN_PAGE);
 }
 
 /* Hash of the header, with its hash field as 0, and of the section table. */
@@ -259,6 +331,7 @@ static pgy_status put_plan(sink *to, const plan_header *header, const plan_secti
         st = put_bytes(to, ZEROS, (size_t)(table[i].offset - to->size_bytes), err);
         if (!st) st = feed(&c, w, put_bytes, to, err);
     }
+    if (!st) st = put_bytes(to, ZEROS, (size_t)(header->file_bytes - to->size_bytes), err);
     return st;
 }
 
