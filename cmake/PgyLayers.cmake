@@ -25,7 +25,7 @@ function(pgy_layer layer)
       forest_ "walk\\.c" "kernel\\.c")
     list(JOIN kernels "|" kernels)
     set(places "/tensor/" "/ops/(class_|vmath)" "/kernels/(${kernels})" "/viewer/layout/(order|simplex)\\.c" "/engine/program/(overlap|place)\\.c" "/compare/(select|stats)\\.c"
-      "/base/(hash|sha256)\\.c" "/(rand|json_scan|half_data|weights_reconstruct)\\.c")
+      "/base/(hash|sha256)\\.c" "/(rand|json_scan|half_data|half_weight|weights_reconstruct)\\.c")
     list(JOIN places "|" places)
     list(FILTER loops INCLUDE REGEX "${places}")
     set_source_files_properties(${loops} PROPERTIES COMPILE_OPTIONS -O1)

@@ -23,6 +23,11 @@ bool mem_fail_nth(uint64_t n)
     return false;
 }
 
+bool mem_fail_waits(void)
+{
+    return false;
+}
+
 static inline bool refused(void)
 {
     return false;
@@ -38,6 +43,11 @@ bool mem_fail_nth(uint64_t n)
     atomic_store(&countdown, n);
     atomic_store(&armed, n != 0);
     return true;
+}
+
+bool mem_fail_waits(void)
+{
+    return atomic_load(&armed);
 }
 
 /* Runs before main, so that the allocation functions need not check whether the variable has been

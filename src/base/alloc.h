@@ -58,5 +58,7 @@ bool mem_grow(void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 /* For tests: the n-th allocation from now fails, once; 0 turns this off. False: a build without
  * assertions cannot do it. */
 bool mem_fail_nth(uint64_t n);
+/* Whether the request that is to be refused has not come yet. */
+bool mem_fail_waits(void);
 
 #endif

@@ -28,7 +28,7 @@ void expect_fused_y(model_builder *b, const char *nodes);
 
 /* From now on the functions above only run the passes up to this one, once for each of its
  * allocations, which is refused: if the pass writes an error text, it must return an error. NULL:
- * no longer. False: a build without assertions refuses nothing. */
+ * no longer. False: this build or run refuses nothing. */
 bool refuse_allocations_of(const pass *p);
 
 #endif

@@ -90,3 +90,8 @@ void test_path(char path[TEST_PATH_SIZE], const char *name)
 {
     snprintf(path, TEST_PATH_SIZE, "%s/%s", own, name);
 }
+
+void test_folder_end_child(void)
+{
+    if (getpid() != owner) _exit(1);
+}

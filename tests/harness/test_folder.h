@@ -15,5 +15,8 @@ enum { TEST_PATH_SIZE = 200 };
 void test_folder_start(void);
 /* Writes the path of a file of this name in the folder. */
 void test_path(char path[TEST_PATH_SIZE], const char *name);
+/* Ends a child that a test forked: where an assertion fails in it, cmocka goes on with the list of
+ * tests there, too, and each test that forks would double the processes. Runs before each test. */
+void test_folder_end_child(void);
 
 #endif
