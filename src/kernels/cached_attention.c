@@ -510,7 +510,8 @@ static void cached_run(const kernel_run *r)
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
         .name = "cached_attention_f32_" #suffix, .version = 2, .ops = "Attention pgy:Attention", \
-        .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_JOINS_CACHES,                   \
+        .needs = level, .rates = {flops_per_ns},                                                 \
+        .flags = KERNEL_JOINS_CACHES | KERNEL_SHORT_PARTS,                                       \
         .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                   \
         .extent = cached_attention_extent                                                        \
     }
