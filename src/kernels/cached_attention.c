@@ -266,7 +266,7 @@ static void read_row_mask(attention_row *to, const params *p, const kernel_run *
     const void *mask = r->tensors[CACHED_MASK];
     const bool bools = p->mask == CACHED_BOOLS;
     if (to->to > p->m_keys) to->to = p->m_keys;
-    if (!to->to) return; /* a mask without columns has no elements */
+    if (!p->m_keys) return; /* a mask without columns has no elements */
     if (p->mask == CACHED_HALVES) { /* widen_masks does the others */
         if (!p->m_key) loops_of(p)->widen(&to->shift, (const uint16_t *)mask + at, 1);
     } else if (p->m_key) {
@@ -377,12 +377,16 @@ static void widen_unit(attention_rows *a, const params *p, const kernel_run *r, 
         row->to -= from;
         if (row->open) row->open += from;
         if (row->mask) row->mask += from;
-        if (p->mask != CACHED_HALVES || !p->m_key || row->from >= row->to) continue;
+        if (p->mask != CACHED_HALVES || !p->m_key) continue;
         float *mask = room + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
+        row->mask = mask;
+        if (row->from >= row->to) { /* rows side by side are read together */
+            memset(mask, 0, count * sizeof *mask);
+            continue;
+        }
         const uint16_t *x = (const uint16_t *)r->tensors[CACHED_MASK] +
                             mask_at(p, query_at(p, group, first + i)) + from;
         loops_of(p)->widen(mask, x, row->to);
-        row->mask = mask;
     }
 }
 
@@ -509,7 +513,7 @@ static void cached_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
-        .name = "cached_attention_f32_" #suffix, .version = 2, .ops = "Attention pgy:Attention", \
+        .name = "cached_attention_f32_" #suffix, .version = 3, .ops = "Attention pgy:Attention", \
         .needs = level, .rates = {flops_per_ns},                                                 \
         .flags = KERNEL_JOINS_CACHES | KERNEL_SHORT_PARTS,                                       \
         .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                   \
