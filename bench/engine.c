@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine on a model: engine [--steps [--each]] [--check] [--level N] [--threads N] [--runs N]
- * MODEL...
+ * [--timing-cache FILE] MODEL...
  * opens each model, runs it on made-up inputs (dynamic dimensions are 1, floats in [0, 1), integers
  * small) and prints
  *
@@ -34,6 +34,7 @@ typedef struct options {
     int64_t level;
     int runs;
     bool steps, each, check;
+    const char *cache;
 } options;
 
 static int compare(const void *a, const void *b)
@@ -352,6 +353,7 @@ static pgy_status measure(const char *path, const options *o, pgy_error *err)
     pgy_status st = pgy_model_load(&model, path, NULL, err);
     const pgy_build_config config = {.size = sizeof config,
                                      .threads = o->threads,
+                                     .load_timing_cache = o->cache,
                                      .has_optimization_level = o->level >= 0,
                                      .optimization_level = o->level};
     if (!st) st = engine_build(&e, model, &config, err);
@@ -393,6 +395,8 @@ int main(int argc, char **argv)
             o.each = true;
         } else if (strcmp(argv[i], "--check") == 0) {
             o.check = true;
+        } else if (strcmp(argv[i], "--timing-cache") == 0 && i + 1 < argc) {
+            o.cache = argv[++i];
         } else if (strcmp(argv[i], "--level") == 0 && i + 1 < argc) {
             o.level = strtol(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {

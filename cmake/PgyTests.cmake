@@ -188,7 +188,7 @@ set(PGY_ONE_THREAD engine.calibrate engine.config engine.config_store engine.cud
   engine.fuse_lookups engine.fuse_matmul_integer engine.fuse_nbits engine.fuse_quantized engine.import engine.join_branches engine.joins
   engine.limits engine.lower_classic engine.lower_gates engine.lower_nchwc engine.lower_others engine.lower_sequences engine.measure
   engine.narrow engine.network engine.network_flow engine.network_plain engine.omitted engine.output_views engine.patches_to_matmul engine.pbqp
-  engine.peak engine.profile engine.program_place engine.save_tactics engine.select engine.shape_inputs engine.split_concat)
+  engine.peak engine.profile engine.program_parts engine.program_place engine.save_tactics engine.select engine.shape_inputs engine.split_concat)
 set_tests_properties(${PGY_ONE_THREAD} PROPERTIES LABELS "unit;one_thread")
 if(NOT PGY_SANITIZE)
   add_library(no_thread MODULE ${CMAKE_SOURCE_DIR}/tests/harness/threads/no_thread.c)

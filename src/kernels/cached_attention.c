@@ -42,7 +42,7 @@ static uint64_t read_heads(const kernel_tensor *t, const op_node *n, const char 
 
 static bool read_mask(params *p, const kernel_problem *u)
 {
-    const kernel_tensor *t = given(u, CACHED_MASK);
+    const kernel_tensor *t = given(u, cached_mask_input(p));
     uint64_t *const strides_of[] = {&p->m_batch, &p->m_head, &p->m_row, &p->m_key};
     uint64_t stride = 1;
     p->m_keys = cached_keys(p);
@@ -58,7 +58,7 @@ static bool read_mask(params *p, const kernel_problem *u)
         *strides_of[4 - behind] = size == 1 ? 0 : stride;
         stride *= size;
     }
-    if (p->m_key || strcmp(u->node->def->domain, "pgy"))
+    if (p->m_key || p->packed || strcmp(u->node->def->domain, "pgy"))
         p->m_keys = (uint64_t)t->shape[t->rank - 1];
     return p->m_keys <= cached_keys(p);
 }
@@ -125,10 +125,43 @@ static bool cached_describe(params *p, const kernel_problem *u)
            p->fresh <= INT32_MAX && p->rows <= INT32_MAX && read_mask(p, u);
 }
 
+static bool packed_describe(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *x = &u->inputs[CACHED_Q];
+    const uint64_t heads = read_heads(x, u->node, "q_num_heads");
+    const uint64_t kv = read_heads(x, u->node, "kv_num_heads");
+    *p = (params){.level = u->self->needs, .inputs = (uint32_t)u->input_count, .packed = 1};
+    if (x->rank != 3 || !kernel_count(x) || (x->dtype != PGY_F32 && !half_is(x->dtype)) ||
+        u->outputs[0].dtype != x->dtype || !heads || !kv || heads % kv)
+        return false;
+    const uint64_t row = (uint64_t)x->shape[2], size = row / (heads + 2 * kv);
+    if (half_is(x->dtype)) p->half = x->dtype;
+    p->heads = heads;
+    p->kv_heads = kv;
+    p->batch = (uint64_t)x->shape[0];
+    p->rows = p->fresh = (uint64_t)x->shape[1];
+    p->q = p->of[0] = p->of[1] = (cached_strides){.batch = row * p->rows, .head = size, .row = row};
+    p->y = read_strides(&u->outputs[0], heads);
+    p->sizes[0] = p->sizes[1] = size;
+    p->at[0] = heads * size;
+    p->at[1] = (heads + kv) * size;
+    p->causal = op_attr_int(u->node, "is_causal", 0) != 0;
+    p->left = p->right = -1;
+    p->cap = (float)op_attr_float(u->node, "softcap", 0);
+    p->scale = (float)op_attr_float(u->node, "scale", 1 / sqrt((double)size));
+    return size && p->rows <= INT32_MAX && read_mask(p, u);
+}
+
+static bool cached_describe_any(params *p, const kernel_problem *u)
+{
+    const bool packed = strcmp(u->node->def->name, "PackedAttention") == 0;
+    return packed ? packed_describe(p, u) : cached_describe(p, u);
+}
+
 static bool cached_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!cached_describe(&p, u)) return false;
+    if (!cached_describe_any(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
     const double keys = (double)cached_keys(&p), size = (double)(p.sizes[0] + p.sizes[1]);
@@ -155,7 +188,7 @@ static pgy_status cached_prepare(kernel_plan *out, const kernel_problem *u, pgy_
     uint64_t places[4], scratch[CACHED_END + 1];
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)cached_describe(p, u); /* cannot fail after `accept` */
+    (void)cached_describe_any(p, u); /* cannot fail after `accept` */
     const uint64_t units = cached_units(p), joins = p->joined ? cached_joins(p) : 0;
     const uint64_t most = units > joins ? units : joins;
     cached_places(places, p);
@@ -176,7 +209,15 @@ static bool is_kept(const params *p, const kernel_run *r, size_t i)
     return p->present >> i & 1 && r->rooms[i].rows;
 }
 
-/* Where the keys (0) or values (1) of a head lie, and the distance of their rows. */
+/* Where the new keys (0) or values (1) of a head lie. */
+static char *fresh_rows(const params *p, const kernel_run *r, size_t i, uint64_t head)
+{
+    return (char *)r->tensors[cached_fresh_input(p, (uint32_t)i)] +
+           cached_item(p) * (p->at[i] + head / p->kv_heads * p->of[i].batch +
+                             head % p->kv_heads * p->of[i].head);
+}
+
+/* Where all keys (0) or values (1) of a head lie, and the distance of their rows. */
 static char *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_t head,
                          uint64_t *step)
 {
@@ -184,9 +225,7 @@ static char *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_
     *step = p->sizes[i];
     if (!p->joined) {
         *step = p->of[i].row;
-        return (char *)r->tensors[CACHED_K + i] +
-               cached_item(p) *
-                   (head / p->kv_heads * p->of[i].batch + head % p->kv_heads * p->of[i].head);
+        return fresh_rows(p, r, i, head);
     }
     cached_places(places, p);
     char *all = p->present >> i & 1 ? r->tensors[p->inputs + 1 + i]
@@ -202,9 +241,7 @@ static void cached_join(const params *p, const kernel_run *r, size_t i, uint64_t
     uint64_t step;
     const uint64_t item = cached_item(p), bytes = p->sizes[i] * item;
     char *y = cached_rows(p, r, i, head, &step);
-    const char *x =
-        (const char *)r->tensors[CACHED_K + i] +
-        item * (head / p->kv_heads * p->of[i].batch + head % p->kv_heads * p->of[i].head);
+    const char *x = fresh_rows(p, r, i, head);
     if (p->past && !is_kept(p, r, i)) {
         const char *old = (const char *)r->tensors[CACHED_PAST + i] + head * p->past * bytes;
         if (old != y) memmove(y, old, p->past * bytes);
@@ -263,10 +300,10 @@ static uint64_t result_at(const params *p, query q)
 
 static void read_row_mask(attention_row *to, const params *p, const kernel_run *r, uint64_t at)
 {
-    const void *mask = r->tensors[CACHED_MASK];
+    const void *mask = r->tensors[cached_mask_input(p)];
     const bool bools = p->mask == CACHED_BOOLS;
     if (to->to > p->m_keys) to->to = p->m_keys;
-    if (!to->to) return; /* a mask without columns has no elements */
+    if (!p->m_keys) return; /* a mask without columns has no elements */
     if (p->mask == CACHED_HALVES) { /* widen_masks does the others */
         if (!p->m_key) loops_of(p)->widen(&to->shift, (const uint16_t *)mask + at, 1);
     } else if (p->m_key) {
@@ -377,12 +414,16 @@ static void widen_unit(attention_rows *a, const params *p, const kernel_run *r, 
         row->to -= from;
         if (row->open) row->open += from;
         if (row->mask) row->mask += from;
-        if (p->mask != CACHED_HALVES || !p->m_key || row->from >= row->to) continue;
+        if (p->mask != CACHED_HALVES || !p->m_key) continue;
         float *mask = room + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
-        const uint16_t *x = (const uint16_t *)r->tensors[CACHED_MASK] +
+        row->mask = mask;
+        if (row->from >= row->to) { /* rows side by side are read together */
+            memset(mask, 0, count * sizeof *mask);
+            continue;
+        }
+        const uint16_t *x = (const uint16_t *)r->tensors[cached_mask_input(p)] +
                             mask_at(p, query_at(p, group, first + i)) + from;
         loops_of(p)->widen(mask, x, row->to);
-        row->mask = mask;
     }
 }
 
@@ -507,16 +548,19 @@ static void cached_run(const kernel_run *r)
     }
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                         \
-    {                                                                                            \
-        .name = "cached_attention_f32_" #suffix, .version = 2, .ops = "Attention pgy:Attention", \
-        .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_JOINS_CACHES,                   \
-        .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                   \
-        .extent = cached_attention_extent                                                        \
+#define ROW(family, operators, suffix, level, flops_per_ns)                             \
+    {                                                                                  \
+        .name = family "_attention_f32_" #suffix, .version = 3, .ops = operators,      \
+        .needs = level, .rates = {flops_per_ns},                                       \
+        .flags = KERNEL_JOINS_CACHES | KERNEL_SHORT_PARTS, .accept = cached_accept,    \
+        .prepare = cached_prepare, .run = cached_run, .extent = cached_attention_extent \
     }
 const kernel KERNELS_cached_attention[] = {
-    ROW(portable, CPU_PORTABLE, 12),
-    ROW(avx2, CPU_AVX2, 85),
-    ROW(avx512, CPU_AVX512, 95),
+    ROW("cached", "Attention pgy:Attention", portable, CPU_PORTABLE, 12),
+    ROW("cached", "Attention pgy:Attention", avx2, CPU_AVX2, 85),
+    ROW("cached", "Attention pgy:Attention", avx512, CPU_AVX512, 95),
+    ROW("packed", "pgy:PackedAttention", portable, CPU_PORTABLE, 12),
+    ROW("packed", "pgy:PackedAttention", avx2, CPU_AVX2, 85),
+    ROW("packed", "pgy:PackedAttention", avx512, CPU_AVX512, 95),
     {0},
 };

@@ -6,8 +6,10 @@
 #include "kernels/attention_rows.h"
 #include "kernels/extent.h"
 
-/* The operator's inputs, and its outputs behind them. */
+/* The operator's inputs, and its outputs behind them. PackedAttention has queries, keys and values
+ * side by side in its first input, and the mask behind it. */
 enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_MASK, CACHED_PAST, CACHED_LENGTHS = 6 };
+enum { PACKED_MASK = 1 };
 
 typedef enum cached_mask {
     CACHED_NO_MASK,
@@ -26,6 +28,7 @@ typedef struct cached_params {
     uint64_t past, fresh;       /* keys of the caches, and new ones */
     uint64_t sizes[2];          /* of a row of keys, and of values */
     cached_strides q, of[2], y; /* of[0]: of the new keys; of[1]: of the new values */
+    uint64_t at[2];             /* elements before the new keys, and the new values, of a row */
     /* Strides of the mask; keys from m_keys on are masked. */
     uint64_t m_batch, m_head, m_row, m_key, m_keys;
     int64_t left, right; /* the window; < 0: none */
@@ -33,9 +36,21 @@ typedef struct cached_params {
     uint32_t joined;  /* past and new rows are copied to one place: an output, or the workspace */
     uint32_t present; /* bit 0: the keys are an output; bit 1: the values */
     uint32_t lengths; /* the number of keys of each batch entry is data */
+    uint32_t packed;  /* PackedAttention */
     float scale, cap;
     uint32_t half; /* PGY_F16 or PGY_BF16: the type of all tensors; 0: float32 */
 } cached_params;
+
+static inline uint32_t cached_mask_input(const cached_params *p)
+{
+    return p->packed ? PACKED_MASK : CACHED_MASK;
+}
+
+/* The input that has the new keys (0) or values (1). */
+static inline uint32_t cached_fresh_input(const cached_params *p, uint32_t i)
+{
+    return p->packed ? CACHED_Q : CACHED_K + i;
+}
 
 static inline uint64_t cached_keys(const cached_params *p)
 {

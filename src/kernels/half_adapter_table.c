@@ -23,7 +23,7 @@ static void half_adapter_add(const kernel *k, const kernel *like)
     table[count].name = names[count];
     table[count].version = (uint16_t)(k->version * VERSIONS + VERSION);
     /* it converts all of a cache */
-    table[count].flags &= ~(uint32_t)(KERNEL_JOINS_CACHES | KERNEL_GROWS_CACHES);
+    table[count].flags &= ~(uint32_t)(KERNEL_JOINS_CACHES | KERNEL_GROWS_CACHES | KERNEL_SHORT_PARTS);
     table[count].flags |= KERNEL_WIDENS;
     table[count].accept = like->accept;
     table[count].prepare = like->prepare;

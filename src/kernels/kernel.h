@@ -155,6 +155,9 @@ enum {
     KERNEL_WIDENS = 1024,
     /* Rounds output 0 as kernel_tensor.rounds says; for others the 16-bit adapter does so. */
     KERNEL_ROUNDS = 2048,
+    /* Many short parts take no longer than a few long ones, so a long step may have more of them:
+     * threads then end it nearly together. */
+    KERNEL_SHORT_PARTS = 4096,
 };
 
 typedef struct kernel {

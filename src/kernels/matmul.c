@@ -287,7 +287,8 @@ static void matmul_run(const kernel_run *r)
     {                                                                                   \
         .name = "matmul_f32_" #suffix, .version = 2,                                    \
         .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level, \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,  \
+        .rates = {flops_per_ns},                                                        \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED | KERNEL_SHORT_PARTS,      \
         .accept = matmul_accept, .prepare = matmul_prepare, .run = matmul_run,          \
         .extent = matmul_f32_extent                                                     \
     }

@@ -72,8 +72,9 @@ size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
 /* Index of the first element of product i in A or B, to which `strides` belong. */
 size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 
-/* The most parts that a product is cut into, and the number that a kernel offers for it. */
-enum { MATMUL_PARTS = 256 };
+/* The most parts that a product is cut into, less if each part copies rows of A, and the number that
+ * a kernel offers for it. */
+enum { MATMUL_PARTS = 256, MATMUL_COPIED_PARTS = 64 };
 uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t);
 /* A product is cut into units, each a run of consecutive tiles. For several parts the number of
  * units is a multiple of `parts`, if there are enough tiles, and all units are of about the same

@@ -170,15 +170,16 @@ size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t p
     return cut_for(s, t, parts).units;
 }
 
-uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t)
-{
-    const size_t units = matmul_unit_count(s, t, MATMUL_PARTS);
-    return units < MATMUL_PARTS ? (uint32_t)units : MATMUL_PARTS;
-}
-
 static bool is_read_in_place(const matmul_shape *s)
 {
     return s->a_column == 1;
+}
+
+uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t)
+{
+    const uint32_t most = is_read_in_place(s) ? MATMUL_PARTS : MATMUL_COPIED_PARTS;
+    const size_t units = matmul_unit_count(s, t, most);
+    return units < most ? (uint32_t)units : most;
 }
 
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t)

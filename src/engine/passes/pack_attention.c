@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: query, key and value of an Attention stay side by side in one tensor, which
- * PackedAttention of domain pgy reads in place. They are slices of one tensor, or products of one
+/* Query, key and value of an Attention stay side by side in one tensor, which PackedAttention of
+ * domain pgy reads in place. They are slices of one tensor, or, for CUDA devices, products of one
  * tensor, which become a single product. */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char FUSED[] = "pgy:FusedMatMul";
 
 enum { PARTS = SIDE_BY_SIDE, MASK = 3, B = 1, BIAS = 2, MOST_SIZE = 256 };
 
-/* Has the Attention only what PackedAttention knows, and what a kernel of CUDA devices computes? */
+/* Has the Attention only what PackedAttention knows? */
 static bool is_plain(const pgy_node *n)
 {
     static const char *const KNOWN[] = {"q_num_heads", "kv_num_heads", "scale", "softcap",
@@ -62,6 +62,17 @@ static bool take_slices(pattern *p, pgy_node *n)
     if (!is_plain(n) || !has_widths(n)) return false;
     pgy_value *whole = find_side_by_side(p, n->inputs);
     return whole && put(p, n, whole);
+}
+
+/* The host has kernels for float32 and 16 bits. */
+static bool take_slices_on_host(pattern *p, pgy_node *n)
+{
+    if (!is_plain(n)) return false;
+    const pgy_dtype t = pattern_dtype(n->inputs[0]);
+    const pgy_value *mask = pattern_input(n, MASK);
+    const pgy_dtype m = mask ? pattern_dtype(mask) : PGY_BOOL;
+    const bool known = t == PGY_F32 || t == PGY_F16 || t == PGY_BF16;
+    return known && (m == PGY_BOOL || m == PGY_F32 || m == t) && take_slices(p, n);
 }
 
 /* ---- Products ------------------------------------------------------------------------------- */
@@ -165,10 +176,11 @@ static bool take_products(pattern *p, pgy_node *n)
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
     static const pattern_rule RULES[] = {take_slices, take_products, NULL};
-    return pass_is_for_cuda(target) ? pattern_run(g, "pack_attention", RULES, changes, err)
-                                    : PGY_OK;
+    static const pattern_rule ON_HOST[] = {take_slices_on_host, NULL};
+    return pattern_run(g, "pack_attention", pass_is_for_cuda(target) ? RULES : ON_HOST, changes,
+                       err);
 }
 
 const pass PASS_pack_attention = {.name = "pack_attention",
-                                  .summary = "query, key and value side by side, for CUDA devices",
+                                  .summary = "query, key and value side by side in one tensor",
                                   .run_for = run};

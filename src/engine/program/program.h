@@ -136,14 +136,21 @@ enum {
     PROGRAM_SHORT_NS = 3000,  /* one thread runs shorter steps: it costs as much to share one */
     PROGRAM_WAKE_NS = 100000, /* threads that sleep are not woken for less, as they come too late */
     PROGRAM_PART_NS = 4000,   /* a part is no shorter, if there are more parts than threads */
-    PROGRAM_PARTS = 4,        /* the most parts for each thread */
+    PROGRAM_PARTS = 4,        /* the most parts for each thread, but: */
+    PROGRAM_SHORT_PARTS = 16, /* of a kernel with KERNEL_SHORT_PARTS, */
+    PROGRAM_LONG_NS = 25000,  /* where parts are no shorter than this */
 };
 /* The number of parts that a step is cut into, when its kernel allows up to `parts`. Long steps
  * have several for each thread, so that a thread that is done can take those of a slower one. */
-static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
+static inline uint32_t program_parts(const kernel *k, double cost_ns, uint32_t parts,
+                                     size_t threads)
 {
     if (cost_ns < PROGRAM_SHORT_NS || parts <= 1 || threads <= 1) return 1;
-    const size_t most = threads * PROGRAM_PARTS;
+    const double longer = cost_ns / ((double)threads * PROGRAM_LONG_NS);
+    size_t each = PROGRAM_PARTS;
+    if (k->flags & KERNEL_SHORT_PARTS && longer > PROGRAM_PARTS)
+        each = longer < PROGRAM_SHORT_PARTS ? (size_t)longer : PROGRAM_SHORT_PARTS;
+    const size_t most = threads * each;
     size_t wanted =
         cost_ns < (double)(most * PROGRAM_PART_NS) ? (size_t)(cost_ns / PROGRAM_PART_NS) : most;
     if (wanted < threads) wanted = threads;

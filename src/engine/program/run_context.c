@@ -211,7 +211,8 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
     if (c->devices) device_side_place(c->devices, index, c->addresses + first_address);
     if (!s->kernel) return PGY_OK;
     const uint32_t parts =
-        s->space ? 1 : program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
+        s->space ? 1
+                 : program_parts(s->kernel, s->cost_ns, s->plan.parts, team_size(c->team));
     *l = launch_of(s->kernel, &s->plan, parts);
     l->run.tensors = c->addresses + first_address;
     l->run.bad = s->space ? NULL : &c->bad;
@@ -283,7 +284,8 @@ static void renew_launch(program_context *c, size_t index)
     const program_step *s = &c->p->steps[index];
     launch *l = &c->launches[index];
     if (!s->kernel) return;
-    const uint32_t parts = program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
+    const uint32_t parts =
+        program_parts(s->kernel, s->cost_ns, s->plan.parts, team_size(c->team));
     count_shared(c, l, false);
     l->run.params = s->plan.params;
     l->run.parts = parts;

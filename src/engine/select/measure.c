@@ -96,7 +96,7 @@ static bool prepare_all(bench *b, int64_t until)
             clock_ns() < until && !kernel_prepare(&t->plan, t->c->kernel, t->c->problem, NULL);
         t->lost = !t->prepared;
         any |= t->prepared;
-        t->parts = program_parts(t->c->estimate_ns, t->plan.parts, b->threads);
+        t->parts = program_parts(t->c->kernel, t->c->estimate_ns, t->plan.parts, b->threads);
     }
     return any;
 }

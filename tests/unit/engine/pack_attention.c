@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: slices that become a Split, and query, key and value that stay in one tensor.
- */
+/* Query, key and value that stay in one tensor, and, for CUDA devices, products that become one and
+ * slices that become a Split. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void test_pack_attention__products_of_one_tensor(void **state)
     expect_y_on(&b, "cuda:0", "FusedMatMul PackedAttention Reshape Reshape");
 }
 
-static void test_pack_attention__only_for_cuda(void **state)
+static void test_pack_attention__products_become_one_only_for_cuda(void **state)
 {
     (void)state;
     model_builder b = begin();
@@ -121,6 +121,22 @@ static void test_pack_attention__slices_of_one_tensor(void **state)
     model_builder b = begin_slices(WIDTH, 2 * WIDTH);
     attend(&b, "q", "k", "v");
     expect_y_on(&b, "cuda", "FusedMatMul PackedAttention Reshape Reshape");
+}
+
+static void test_pack_attention__slices_on_the_host(void **state)
+{
+    (void)state;
+    model_builder b = begin_slices(WIDTH, 2 * WIDTH);
+    attend(&b, "q", "k", "v");
+    expect_y_on(&b, NULL, "FusedMatMul PackedAttention Reshape Reshape");
+}
+
+static void test_pack_attention__another_order_stays_on_the_host(void **state)
+{
+    (void)state;
+    model_builder b = begin_slices(2 * WIDTH, WIDTH);
+    attend(&b, "q", "k", "v");
+    expect_y_on(&b, NULL, "FusedMatMul Slice Slice Slice Attention Reshape Reshape");
 }
 
 static void test_pack_attention__another_order_is_split(void **state)

@@ -145,3 +145,49 @@ static void test_attention__special_rows(void **state)
     }
     assert_true(reference_run(&c, 1, TOLERANCE) > 0);
 }
+
+/* ---- Packed --------------------------------------------------------------------------------- */
+
+typedef struct packed_case {
+    const char *x, *mask;
+    pgy_dtype mask_type;
+    int heads, kv_heads;
+    bool causal;
+    float scale, cap; /* 0: not given */
+} packed_case;
+
+static size_t run_packed(const packed_case *t, pgy_dtype dtype, double tolerance)
+{
+    reference_case c;
+    reference_start(&c, "pgy", "PackedAttention", 1);
+    reference_attr_int(&c, "q_num_heads", t->heads);
+    reference_attr_int(&c, "kv_num_heads", t->kv_heads);
+    if (t->causal) reference_attr_int(&c, "is_causal", 1);
+    if (t->scale > 0) reference_attr_float(&c, "scale", t->scale);
+    if (t->cap > 0) reference_attr_float(&c, "softcap", t->cap);
+    reference_input(&c, dtype, t->x);
+    if (t->mask) (void)reference_input(&c, t->mask_type == PGY_BOOL ? PGY_BOOL : dtype, t->mask);
+    return reference_run(&c, 1, tolerance);
+}
+
+/* Queries, keys and values are read side by side in one tensor. */
+static void test_attention__packed(void **state)
+{
+    (void)state;
+    static const packed_case CASES[] = {
+        {"2 7 48", NULL, 0, 2, 2, false, 0, 0},
+        {"1 130 144", NULL, 0, 4, 1, true, 0, 0}, /* heads of queries share keys */
+        {"2 40 120", "1 1 40 40", PGY_F32, 3, 1, false, 0.5f, 0},
+        {"2 9 60", "2 1 1 9", PGY_BOOL, 4, 4, false, 0, 3},
+        {"3 20 66", "3 1 20 11", PGY_F32, 1, 1, false, 0, 0}, /* the mask ends before the keys */
+        {"1 1 9", NULL, 0, 1, 1, false, 0, 0},
+        {"1 20 1040", NULL, 0, 3, 1, true, 0, 0},
+    };
+    static const struct {
+        pgy_dtype dtype;
+        double tolerance;
+    } TYPES[] = {{PGY_F32, 4e-6}, {PGY_F16, 2e-3}, {PGY_BF16, 2e-2}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (size_t k = 0; k < sizeof TYPES / sizeof *TYPES; k++)
+            assert_true(run_packed(&CASES[i], TYPES[k].dtype, TYPES[k].tolerance) > 0);
+}

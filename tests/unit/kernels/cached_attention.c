@@ -128,6 +128,21 @@ static void test_cached_attention__windows_and_lengths(void **state)
     RUN(CASES);
 }
 
+/* Rows that see nothing are computed side by side with others, whose masks count. */
+static void test_cached_attention__closed_rows_have_masks(void **state)
+{
+    (void)state;
+    static const cached_case CASES[] = {
+        {"2 2 5 8", "2 2 9 8", "2 2 9 8", .mask = "2 1 5 9", .mask_type = PGY_F32, .outputs = 1,
+         .lengths = "2", .length = {3, 9}, .causal = true},
+        {"2 2 20 8", "2 2 25 8", "2 2 25 8", .mask = "20 25", .mask_type = PGY_BOOL, .outputs = 1,
+         .lengths = "2", .length = {7, 19}, .causal = true},
+        {"1 2 20 8", "1 2 20 8", "1 2 20 8", .mask = "1 2 20 11", .mask_type = PGY_F32,
+         .outputs = 1, .left = 2, .right = 3},
+    };
+    RUN(CASES);
+}
+
 /* Keys in parts, which a last phase joins; some parts are closed. */
 static void test_cached_attention__many_keys(void **state)
 {

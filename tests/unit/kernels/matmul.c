@@ -299,7 +299,7 @@ static void expect_even_parts(const matmul_shape *s, const matmul_tile *t, uint3
 static void test_matmul__all_parts_have_as_much_to_do(void **state)
 {
     (void)state;
-    static const uint32_t PARTS[] = {2, 3, 8, 16, 60};
+    static const uint32_t PARTS[] = {2, 3, 8, 16, 60, 256};
     static const struct {
         uint64_t batch, m, n;
         size_t grain;
