@@ -43,16 +43,22 @@ DEVICE void take_sums(int32_t *sums, int32_t (*d)[4], const byte_scores *s, uint
 
 // ---- Rows of a head --------------------------------------------------------------------------------
 
-// The bytes of two rows as the left side of products, and what their sums and zero points add to products.
-DEVICE void load_queries(uint32_t (*q)[4], int32_t *added, const u8 *from, uint32_t row, const byte_attention *a)
+// The bytes of two rows as the left side of products.
+DEVICE void load_queries(uint32_t (*q)[4], const u8 *from, uint32_t row, const byte_attention *a)
 {
-    int32_t sums[2] = {0, 0};
     UNROLL for (uint32_t k = 0; k < STEPS; k++)
         UNROLL for (uint32_t i = 0; i < 4; i++) {
             const uint32_t own = row + i % 2 * 8;
-            q[k][i] = own < KEYS ? *(const uint32_t *)(from + (uint64_t)own * pitch_of(a) + k * 32 + i / 2 * 16 + THREAD % 4 * 4) : 0;
-            sums[i % 2] = add_bytes(q[k][i], SIGNED, sums[i % 2]);
+            q[k][i] = WHOLE_ROWS || own < KEYS ? *(const uint32_t *)(from + (uint64_t)own * pitch_of(a) + k * 32 + i / 2 * 16 + THREAD % 4 * 4) : 0;
         }
+}
+
+// What the sums and zero points of these rows add to products.
+DEVICE void find_added(int32_t *added, const uint32_t (*q)[4], const byte_attention *a)
+{
+    int32_t sums[2] = {0, 0};
+    UNROLL for (uint32_t k = 0; k < STEPS; k++)
+        UNROLL for (uint32_t i = 0; i < 4; i++) sums[i % 2] = add_bytes(q[k][i], SIGNED, sums[i % 2]);
     UNROLL for (uint32_t h = 0; h < 2; h++) {
         sums[h] += SHUFFLE_XOR(sums[h], 1);
         sums[h] += SHUFFLE_XOR(sums[h], 2);
@@ -63,25 +69,22 @@ DEVICE void load_queries(uint32_t (*q)[4], int32_t *added, const u8 *from, uint3
 typedef struct heads_place { uint32_t batch, head, row; } heads_place; // row: the first one of a thread
 
 // Of both rows the largest score, four times; of warps that share rows, of all.
-DEVICE void find_most(uint32_t *to, float *most, const byte_scores *s, attention_room *room)
+DEVICE void find_most(uint32_t *to, float *most, attention_room *room)
 {
     UNROLL for (uint32_t h = 0; h < 2; h++) most[h] = most_of_lanes(most[h]);
 #if SHARES > 1
     const uint32_t row = THREAD % 32 / 4;
-    UNROLL for (uint32_t h = 0; h < 2; h++) {
-        room->most[own_part()][row + h * 8] = most[h];
-        UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++) room->scores[row + h * 8][first_key(i / 2, i % 2) / 4] = s->at[i / 2][i % 2][h];
-    }
+    UNROLL for (uint32_t h = 0; h < 2; h++) room->most[own_part()][row + h * 8] = most[h];
     BARRIER();
     UNROLL for (uint32_t h = 0; h < 2; h++)
         UNROLL for (uint32_t i = 0; i < SHARES; i++) most[h] = fmaxf(most[h], room->most[i][row + h * 8]);
 #endif
     UNROLL for (uint32_t h = 0; h < 2; h++) to[h] = (f32_bits(most[h]) & 255) * 0x01010101;
-    (void)s, (void)room;
+    (void)room;
 }
 
 // Of both rows the sum of powers, in the order of the parts.
-DEVICE void find_sums(float *to, const byte_scores *s, const uint32_t *most, attention_room *room)
+DEVICE void find_sums(power_sum *to, const byte_scores *s, const uint32_t *most, attention_room *room)
 {
     UNROLL for (uint32_t h = 0; h < 2; h++) to[h] = sum_of_powers(s, room, h, most[h]);
 #if SHARES > 1
@@ -90,7 +93,7 @@ DEVICE void find_sums(float *to, const byte_scores *s, const uint32_t *most, att
     BARRIER();
     UNROLL for (uint32_t h = 0; h < 2; h++) {
         to[h] = room->sums[0][row + h * 8];
-        UNROLL for (uint32_t i = 1; i < SHARES; i++) to[h] = ADD_F32(to[h], room->sums[i][row + h * 8]);
+        UNROLL for (uint32_t i = 1; i < SHARES; i++) to[h] = ADD_F64(to[h], room->sums[i][row + h * 8]);
     }
 #endif
 }
@@ -127,17 +130,24 @@ DEVICE void store_results(const byte_attention *a, char *keys, int32_t (*d)[4], 
 DEVICE void attend(const byte_attention *a, attention_room *room, char *keys, const char *values, uint32_t (*q)[4], const int32_t *added, heads_place p)
 {
     byte_scores s;
-    float most[2] = {ROUNDING_F32, ROUNDING_F32}, sums[2];
+    float most[2] = {ROUNDING_F32, ROUNDING_F32};
+    power_sum sums[2];
     uint32_t largest[2];
     UNROLL for (uint32_t first = 0; first < OWN_KEYS; first += AT_ONCE) {
         int32_t d[AT_ONCE / 8][4];
         const int count = OWN_KEYS - first < AT_ONCE ? 32 : AT_ONCE;
         const uint32_t row = own_part() * OWN_KEYS + first;
+#if SHARES > 1
+        UNROLL for (int i = 0; i < count / 2; i++) d[i / 4][i % 4] = 0;
+        find_key_sums(d, keys, row, count);
+        UNROLL for (int i = 0; i < count / 2; i++) d[i / 4][i % 4] = (int32_t)f32_bits(ROUNDING_F32) + added[i % 4 / 2] - a->q_zero * d[i / 4][i % 4];
+#else
         UNROLL for (int i = 0; i < count / 2; i++) d[i / 4][i % 4] = room->offsets[row + (uint32_t)i / 4 * 8 + THREAD % 4 * 2 + (uint32_t)i % 2] + added[i % 4 / 2];
+#endif
         find_products(d, (const uint32_t (*)[4])q, keys, row, count);
         find_scores(&s, most, d, room, first, (uint32_t)count / 32, a, p.batch);
     }
-    find_most(largest, most, &s, room);
+    find_most(largest, most, room);
     find_sums(sums, &s, largest, room);
     UNROLL for (uint32_t h = 0; h < 2; h++) find_shares(&s, room, h, largest[h], sums[h], a);
     int32_t d[SIZE / 8][4];
@@ -165,16 +175,21 @@ KERNEL_CLUSTER(run, byte_attention, ATTENTION_THREADS, BLOCKS, 1)
         const heads_place p = {batch, head, tile * ROWS + THREAD / 32 / SHARES * 16 + THREAD % 32 / 4};
         uint32_t q[STEPS][4];
         int32_t added[2];
+        uint16_t mask[OWN_MASKS];
         if (unit != BLOCK_X) BARRIER(); // all have read what lies there
         bring_keys(keys, x + a.heads * SIZE, &a);
-        load_queries(q, added, x, p.row, &a);
+        load_mask(mask, &a, batch);
+        load_queries(q, x, p.row, &a);
         bring_values(values, x + 2 * a.heads * SIZE, &a);
-        bring_mask(&room, &a, batch);
+        find_added(added, (const uint32_t (*)[4])q, &a);
+        keep_mask(&room, mask, &a);
         COPIES_WAIT(0);
         BARRIER();
+#if SHARES == 1
         find_offsets(&room, keys, &a);
         SHOW_TILES();
         BARRIER();
+#endif
         attend(&a, &room, keys, values, q, added, p);
     }
 }

@@ -27,7 +27,7 @@ typedef struct params {
 /* Arguments of byte_norm.cu: the same struct as there. */
 typedef struct norm_call {
     uint64_t x, r, gain, bias, y, rows;
-    double scale, y_scale, epsilon;
+    double scale, y_scale, epsilon, exact_spread, exact_scale, exact_inverse;
     float spread, near_epsilon, near_scale, near_inverse;
     int32_t zero;
     uint32_t flip;
@@ -169,6 +169,9 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                    .scale = p->scale,
                    .y_scale = p->y_scale,
                    .epsilon = p->epsilon,
+                   .exact_spread = p->scale * p->scale / (length * length),
+                   .exact_scale = p->scale / (length * p->y_scale),
+                   .exact_inverse = 1 / p->y_scale,
                    .spread = (float)(p->scale * p->scale / (length * length)),
                    .near_epsilon = (float)p->epsilon,
                    .near_scale = (float)(p->scale / (length * p->y_scale)),
@@ -183,7 +186,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_byte_norm[] = {
     {.name = "norm_bytes",
-     .version = 1,
+     .version = 2,
      .ops = "pgy:QLinearLayerNormalization",
      .device = "cuda",
      .accept = byte_norm_accept,
