@@ -120,7 +120,7 @@ DEVICE void store_batch(const packed *a, const sums *s, uint32_t batch, uint32_t
                 y.at[i] = four_bytes(v);
             }
             const uint32_t lanes = lanes_with(exists && differ);
-            if (lanes) settle(&y, own, lanes, 0, a, none); // few differ
+            if (lanes) settle(&y, own, lanes, 0, a, (const double *)0, none); // few differ
             if (exists) *(four_words *)(a->y + ((uint64_t)batch * a->m + m) * a->n + n) = y;
         }
     }

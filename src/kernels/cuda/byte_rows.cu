@@ -5,9 +5,11 @@
 typedef struct ALIGNED(16) four_ints { int32_t at[4]; } four_ints;
 typedef struct ALIGNED(16) four_floats { float at[4]; } four_floats;
 
-// Scales of a tile's columns that are too small and too large, and the table, of which each lane has a copy in a memory bank of its own.
+// Scales of a tile's columns that are too small and too large, and exact ones, for which those few results would wait that need them; and the
+// table, of which each lane has a copy in a memory bank of its own.
 typedef struct ALIGNED(16) scale_room {
     float least[BN], most[BN];
+    double exact[BN];
 #if LOOKED_UP
     uint32_t table[64][32];
 #endif
@@ -38,6 +40,7 @@ DEVICE void load_scales(scale_room *room, const packed *a, uint32_t group, uint6
     if (THREAD >= BN) return;
     room->least[THREAD] = n < a->n ? a->least[at] : 0;
     room->most[THREAD] = n < a->n ? a->most[at] : 0;
+    room->exact[THREAD] = n < a->n ? a->scales[at] : 0;
 }
 
 DEVICE void begin_bytes(sums *s, const packed *a, uint32_t group, uint64_t m0, uint64_t n0)
@@ -133,25 +136,27 @@ DEVICE uint32_t lanes_with(int flag)
 }
 
 #ifdef BATCHED // one scale for all
-#define SCALE_AT(a, i) ((void)(i), (a)->loose.alpha)
+#define SCALE_AT(a, scales, i) ((void)(scales), (a)->loose.alpha)
 #else
-#define SCALE_AT(a, i) (a)->scales[i]
+#define SCALE_AT(a, scales, i) (scales)[i]
 #endif
 
-// Rounds the 16 results of each of these lanes by float64, a result in each lane of the warp: all lanes call it.
-DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, four_words rest)
+// Rounds the 16 results of each of these lanes by float64, those of two lanes at once, a result in each lane of the warp: all lanes call it.
+// scales: of the 64 columns whose parts lanes have.
+DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, const double *scales, four_words rest)
 {
-    const uint32_t own = THREAD % 32 % 16;
+    const uint32_t own = THREAD % 16;
     (void)rest;
     while (lanes) {
-        const uint32_t from = LOWEST_BIT(lanes), first = SHUFFLE(column, from);
+        const uint32_t others = lanes & (lanes - 1), one = LOWEST_BIT(lanes), two = others ? LOWEST_BIT(others) : one;
+        const uint32_t from = THREAD % 32 < 16 ? one : two, first = SHUFFLE(column, from);
         const byte_limits l = {zero_at(a, first), a->low, a->high};
         int32_t sum = 0;
         UNROLL for (uint32_t e = 0; e < 16; e++) {
             const int32_t v = SHUFFLE(sums[e], from);
             if (own == e) sum = v;
         }
-        u8 byte = (u8)exact_byte(MUL_F64((double)sum, SCALE_AT(a, first + own)), l);
+        u8 byte = (u8)exact_byte(MUL_F64((double)sum, SCALE_AT(a, scales, from % 4 * 16 + own)), l);
 #if ADDED
         uint32_t other = 0;
         UNROLL for (uint32_t i = 0; i < 4; i++) {
@@ -164,10 +169,11 @@ DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t 
         word |= SHUFFLE_XOR(word, 1);
         word |= SHUFFLE_XOR(word, 2);
         UNROLL for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t four = SHUFFLE(word, i * 4);
-            if (THREAD % 32 == from) y->at[i] = four;
+            const uint32_t low = SHUFFLE(word, i * 4), high = SHUFFLE(word, 16 + i * 4);
+            if (THREAD % 32 == one) y->at[i] = low;
+            else if (THREAD % 32 == two) y->at[i] = high;
         }
-        lanes &= lanes - 1;
+        lanes = others & (others - 1);
     }
 }
 
@@ -212,7 +218,7 @@ DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, 
             const uint32_t lanes = lanes_with(exists && differ[h]);
             int32_t v[16];
             UNROLL for (uint32_t e = 0; e < 16; e++) v[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
-            if (lanes) settle(&y[h], v, lanes, (uint32_t)column, a, REST_OF(h)); // few differ
+            if (lanes) settle(&y[h], v, lanes, (uint32_t)column, a, room->exact + c * 64, REST_OF(h)); // few differ
 #if LOOKED_UP
             UNROLL for (uint32_t i = 0; i < 4; i++) y[h].at[i] = look_up(room, y[h].at[i]);
 #endif
