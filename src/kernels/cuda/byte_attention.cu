@@ -168,7 +168,6 @@ KERNEL_CLUSTER(run, byte_attention, ATTENTION_THREADS, BLOCKS, 1)
     char *const values = keys + KEY_BYTES;
     for (uint32_t i = THREAD; i < 256; i += ATTENTION_THREADS) room.exact[i] = a.powers[i];
     for (uint32_t i = THREAD; i < 256 * 32; i += ATTENTION_THREADS) room.fast[i / 32][i % 32] = (float)a.powers[i / 32];
-    WAIT_FOR_LAST();
     for (uint32_t unit = BLOCK_X; unit < a.units; unit += BLOCKS_X) {
         const uint32_t tile = unit % TILES, line = unit / TILES, batch = line / a.heads, head = line - batch * a.heads;
         const u8 *const x = a.x + (uint64_t)batch * KEYS * pitch_of(&a) + head * SIZE;
@@ -176,7 +175,8 @@ KERNEL_CLUSTER(run, byte_attention, ATTENTION_THREADS, BLOCKS, 1)
         uint32_t q[STEPS][4];
         int32_t added[2];
         uint16_t mask[OWN_MASKS];
-        if (unit != BLOCK_X) BARRIER(); // all have read what lies there
+        if (unit == BLOCK_X) WAIT_FOR_LAST(); // places are known by then
+        else BARRIER(); // all have read what lies there
         bring_keys(keys, x + a.heads * SIZE, &a);
         load_mask(mask, &a, batch);
         load_queries(q, x, p.row, &a);

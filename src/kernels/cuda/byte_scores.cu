@@ -49,13 +49,6 @@ typedef double power_sum;
 typedef float power_sum;
 #endif
 
-// Few rows wait for instructions, so their code is short.
-#if SHARES > 1
-#define LOADS_UNROLL UNROLL_1
-#else
-#define LOADS_UNROLL UNROLL
-#endif
-
 // A thread's 8 words of 32 keys: of two halves of 16 keys and two rows.
 typedef struct byte_scores { uint32_t at[OWN_GROUPS][2][2]; } byte_scores;
 
@@ -76,8 +69,9 @@ DEVICE uint32_t pitch_of(const byte_attention *a) { return 3 * a->heads * SIZE; 
 
 DEVICE void bring_keys(char *tile, const u8 *from, const byte_attention *a)
 {
-    LOADS_UNROLL for (uint32_t i = THREAD; i < ALL_KEYS * CHUNKS; i += ATTENTION_THREADS) {
-        const uint32_t key = i / CHUNKS, part = i % CHUNKS;
+    UNROLL for (uint32_t j = 0; j < (ALL_KEYS * CHUNKS + ATTENTION_THREADS - 1) / ATTENTION_THREADS; j++) {
+        const uint32_t i = j * ATTENTION_THREADS + THREAD, key = i / CHUNKS, part = i % CHUNKS;
+        if (ALL_KEYS * CHUNKS % ATTENTION_THREADS && i >= ALL_KEYS * CHUNKS) break;
         const int exists = WHOLE_KEYS || key < KEYS;
         copy_16(tile + chunk_at(key_row(key), part), exists ? from + (uint64_t)key * pitch_of(a) + part * 16 : from, exists);
     }
@@ -86,8 +80,9 @@ DEVICE void bring_keys(char *tile, const u8 *from, const byte_attention *a)
 
 DEVICE void bring_values(char *tile, const u8 *from, const byte_attention *a)
 {
-    UNROLL for (uint32_t i = THREAD; i < ALL_KEYS / 16 * (SIZE / 4); i += ATTENTION_THREADS) {
-        const uint32_t column = i % (SIZE / 4) * 4, part = i / (SIZE / 4);
+    UNROLL for (uint32_t j = 0; j < (ALL_KEYS / 16 * (SIZE / 4) + ATTENTION_THREADS - 1) / ATTENTION_THREADS; j++) {
+        const uint32_t i = j * ATTENTION_THREADS + THREAD, column = i % (SIZE / 4) * 4, part = i / (SIZE / 4);
+        if (ALL_KEYS / 16 * (SIZE / 4) % ATTENTION_THREADS && i >= ALL_KEYS / 16 * (SIZE / 4)) break;
         char *const to = tile + part / 8 * VALUE_TILE;
         four_words lines[4];
         UNROLL for (uint32_t q = 0; q < 4; q++) {

@@ -311,10 +311,17 @@ DEVICE void load_extras(extras *x, const packed *a, uint32_t group, uint64_t m0,
         if (m < a->m && n < a->n) x->rest[i] = *(const byte_pack *)(a->residual + m * a->y_row + column);
     }
 #endif
+    (void)m0, (void)n, (void)column;
+}
+
+// What is constant is loaded while the kernel before this one runs.
+DEVICE void load_constants(extras *x, const packed *a, uint32_t group, uint64_t n0)
+{
 #if FINISH && !LOOSE && !PLANES
+    const uint64_t n = n0 + unit_column(0), column = group * a->n + n;
     if (n < a->n) load_columns(&x->columns, a->offsets, a->scales, a->factors, column);
 #endif
-    (void)m0, (void)n, (void)column;
+    (void)x, (void)a, (void)group, (void)n0;
 }
 
 #if FINISH
