@@ -99,20 +99,32 @@ DEVICE void find_sums(power_sum *to, const byte_scores *s, const uint32_t *most,
 }
 
 #if SHARES > 1
-// Each warp has sums of its keys, which take the place of the keys in shared memory: [SHARES][16][SIZE].
+typedef struct ALIGNED(16) four_sums { int32_t at[4]; } four_sums;
+
+// Where the four sums of a row of a part, from a column on, lie in place of the keys in shared memory: eight lanes that write theirs at the same
+// time, of two rows, use all banks.
+DEVICE four_sums *sums_at(char *keys, uint32_t part, uint32_t row, uint32_t column)
+{
+    const uint32_t chunk = (column % OWN / 4 * 4 + column / OWN) ^ (row % 2 * 4);
+    return (four_sums *)keys + (part * 16 + row) * (SIZE / 4) + chunk;
+}
+
+// Each warp has sums of its keys.
 DEVICE void store_results(const byte_attention *a, char *keys, int32_t (*d)[4], const byte_scores *s, heads_place p)
 {
-    int32_t *const parts = (int32_t *)keys, sums[OWN];
+    int32_t sums[OWN];
     const uint32_t row = THREAD / 8, column = THREAD % 8 * COUNT;
     UNROLL for (uint32_t h = 0; h < 2; h++) {
         take_sums(sums, d, s, h, a);
-        UNROLL for (uint32_t e = 0; e < OWN; e++) parts[(own_part() * 16 + THREAD % 32 / 4 + h * 8) * SIZE + THREAD % 4 * OWN + e] = sums[e];
+        UNROLL for (uint32_t e = 0; e < OWN; e += 4) {
+            const four_sums four = {{sums[e], sums[e + 1], sums[e + 2], sums[e + 3]}};
+            *sums_at(keys, own_part(), THREAD % 32 / 4 + h * 8, THREAD % 4 * OWN + e) = four;
+        }
     }
     BARRIER();
-    UNROLL for (uint32_t e = 0; e < COUNT; e++) {
-        sums[e] = 0;
-        UNROLL for (uint32_t i = 0; i < SHARES; i++) sums[e] += parts[(i * 16 + row) * SIZE + column + e];
-    }
+    UNROLL for (uint32_t e = 0; e < COUNT; e++) sums[e] = 0;
+    UNROLL for (uint32_t i = 0; i < SHARES; i++)
+        UNROLL for (uint32_t e = 0; e < COUNT; e++) sums[e] += sums_at(keys, i, row, column + e / 4 * 4)->at[e % 4];
     store_own(results_of(sums, a), a, p.batch, p.head, p.row - THREAD % 32 / 4 + row, column);
 }
 #else

@@ -7,6 +7,11 @@
 // KEYS; SIZE: elements of a row of a head, 32 or 64; TEAMS: of four warps in a block; SHARES: 1, or 4 if the warps of a team have the same rows, each with
 // its part of the keys, as few rows would leave most multiprocessors idle; SIGNED: bytes are int8, of kind T_KIND; MASKED; BLOCKS: that a
 // multiprocessor shall run at the same time.
+#ifndef EMULATED
+#define FMA_F64(x, y, z) __fma_rn(x, y, z)
+#else
+#define FMA_F64(x, y, z) fma(x, y, z)
+#endif
 enum { TEAM_ROWS = 64 / SHARES, ATTENTION_THREADS = TEAMS * 128, ROWS = TEAMS * TEAM_ROWS, TILES = (KEYS + ROWS - 1) / ROWS };
 enum { OWN_GROUPS = ((KEYS + 31) / 32 + SHARES - 1) / SHARES, OWN_KEYS = OWN_GROUPS * 32 }; // keys of a warp, in groups of 32
 enum { LINE_BYTES = 128, KEY_GROUPS = OWN_GROUPS * SHARES, ALL_KEYS = KEY_GROUPS * 32, STEPS = SIZE / 32, CHUNKS = SIZE / 16, OWN = SIZE / 4 };
@@ -392,6 +397,18 @@ SELDOM uint32_t exact_share(double power, double sum, double scale)
     return (uint32_t)exact_byte(power / sum / scale, l);
 }
 
+// The same. `near`: about one over sum and scale, within 2^-20 of it. Float64 without divisions, which take long, decides most of them.
+DEVICE uint32_t close_share(double power, double sum, double scale, float near)
+{
+    const double whole = MUL_F64(sum, scale);
+    double inverse = (double)near;
+    UNROLL for (int i = 0; i < 2; i++) inverse = FMA_F64(inverse, FMA_F64(-whole, inverse, 1), inverse);
+    const double v = MUL_F64(power, inverse), low = ADD_F64(ADD_F64(v, -0x1p-36), ROUNDING_F64), high = ADD_F64(ADD_F64(v, 0x1p-36), ROUNDING_F64);
+    if (low != high || !(v < 256)) return exact_share(power, sum, scale);
+    const uint32_t byte = (uint32_t)(int32_t)ADD_F64(low, -ROUNDING_F64);
+    return byte < 255 ? byte : 255;
+}
+
 // A share less its zero point, which is the type's lowest byte, between two factors that are too small and too large.
 DEVICE uint32_t share_of(float power, float low, float high, uint32_t *differ)
 {
@@ -407,7 +424,7 @@ DEVICE uint32_t exact_word_of_shares(uint32_t below, uint32_t key, float low, fl
     uint32_t four = 0;
     UNROLL for (uint32_t e = 0; e < 4; e++) {
         uint32_t own = 0, share = share_of(power_of(room, below, e), low, high, &own);
-        if (own) share = exact_share(room->exact[below >> e * 8 & 255], sum, a->share_scale);
+        if (own) share = close_share(room->exact[below >> e * 8 & 255], sum, a->share_scale, low);
         if (key + e < KEYS) four |= (share & 255) << e * 8;
     }
     return four;
