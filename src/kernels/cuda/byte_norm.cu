@@ -4,7 +4,7 @@
 // numbers, and so is LENGTH times the distance of a number from the mean. Results are float32, and where these are too close to a half, float64
 // decides.
 //
-// LANES: threads that share a row, 32 or all; WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of
+// NORM_THREADS: of a block; LANES: those that share a row, 32 or all; WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of
 // R are added first; BIASED.
 typedef struct byte_norm {
     const u8 *x, *r;
@@ -21,7 +21,7 @@ typedef struct byte_norm {
     byte_binary sum;
 } byte_norm;
 
-enum { NORM_THREADS = 128, ROWS = NORM_THREADS / LANES, ROW_WORDS = LENGTH / 4 };
+enum { ROWS = NORM_THREADS / LANES, ROW_WORDS = LENGTH / 4 };
 
 typedef struct ALIGNED(16) column { float at[4]; } column;
 

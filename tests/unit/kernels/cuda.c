@@ -259,6 +259,7 @@ static void test_cuda__rows_of_bytes(void **state)
 #define NORM_BYTES(...) BYTES("pgy", "QLinearLayerNormalization", "", __VA_ARGS__)
     NORM_BYTES("b37x768", "~0.02", "b", "768", "768", "~0.03", "b");
     NORM_BYTES("b530x516", "~0.02", "b", "516", "516", "~0.03", "b");
+    NORM_BYTES("b5x1040", "~0.02", "b", "1040", "1040", "~0.03", "b");
     NORM_BYTES("u2x5x68", "~0.3", "u", "68", "-", "~0.01", "b");
     NORM_BYTES("b9x260", "~0.02", "b", "260", "260", "~0.03", "u", "b9x260", "~0.05", "b", "~0.04",
                "b");
