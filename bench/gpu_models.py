@@ -6,7 +6,7 @@ PROGRAM is polygraphy. A line is a model and a batch, such as resnet50:1; --list
 events on the device, of the model as it is (eager), compiled (compile) and compiled with max-autotune; convolutions in channels_last; attention
 by scaled_dot_product_attention. The engine: the mean time of a whole inference of a plan, with the copies of input and output and the wait
 for them. Large inputs are made on the device, in torch and in the engine alike: a constant plus an input of one element per channel.
-Random weights and inputs. --int8, --int4 and --fp8: such models have no torch's figure, because torch runs none on a GPU. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
+Random weights and inputs. --before prints each round of both builds. --int8, --int4 and --fp8: such models have no torch's figure, because torch runs none on a GPU. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
 """
 import argparse
 import base64
@@ -486,13 +486,25 @@ def bare_memory(program, folder, known={}):
     return known["MiB"]
 
 
+def average_ms(program, plan, o):
+    text = run([program, "run", plan, "--trt", "--warm-up", "10", "--iterations", str(o.iterations)])
+    return float(re.search(r"Average inference time: ([\d.]+) ms", text).group(1))
+
+
 def engine_times(program, path, o):
     plan, start = path[:-5] + ".plan", time.time()
     said = run([program, "convert", path, "-o", plan, "--device", "cuda", *o.engine.split()])
-    build, start = time.time() - start, time.time()
+    build = time.time() - start
     layers = re.search(r"Layers: .*", said)
-    text = run([program, "run", plan, "--trt", "--warm-up", "10", "--iterations", str(o.iterations)])
-    ms = float(re.search(r"Average inference time: ([\d.]+) ms", text).group(1))
+    sides = {program: plan}
+    if o.before:
+        sides[o.before] = path[:-5] + ".before.plan"
+        run([o.before, "convert", path, "-o", sides[o.before], "--device", "cuda", *o.engine.split()])
+    rounds = [[average_ms(p, sides[p], o) for p in sides] for _ in range(o.rounds)]
+    ms, *before = map(min, zip(*rounds))
+    if before:
+        print(f"  {os.path.basename(path)}: {', '.join(f'{r[0]:.3f}' for r in rounds)} ms, before {', '.join(f'{r[1]:.3f}' for r in rounds)}", flush=True)
+        os.remove(sides[o.before])
     row = {"engine": ms, "build_s": build, "layers": layers.group(0) if layers else ""}
     if o.memory:
         with Watch() as w:
@@ -586,6 +598,8 @@ def main():
     p.add_argument("--list", action="store_true", help="print the lines and end")
     p.add_argument("--modes", default="eager,compile", help="of torch: eager, compile, autotune (default: eager,compile)")
     p.add_argument("--iterations", type=int, default=100)
+    p.add_argument("--before", metavar="PROGRAM", help="also measure the engine of this other build, in turn with ours")
+    p.add_argument("--rounds", type=int, default=1, help="measurements of the engine, of which the fastest counts (default: 1)")
     p.add_argument("--folder", help="folder for models and plans (default: a temporary one)")
     p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
     p.add_argument("--errors", action="store_true", help="also compare results with torch in float32")

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pgy QLinearMatMul, which the engine's passes make: ONNX's QLinearMatMul, with transB of B whose
  * last two axes are exchanged. With R, Y is the QLinearAdd of com.microsoft of that result and R,
- * of the scale and zero point of the sum; R has the shape of Y, or is a row for all of its rows.
+ * of the scale and zero point of the sum; R has the shape of Y, or is a row for all of its rows. The
+ * bytes of a sum may pass through a table, as pgy:Lookup has it.
  * With `parts`, the columns of a matrix B are several products side by side: scales and zero points
  * of Y, of a row R and of the sum have an element for each. */
 #include "ops/class_integer.h"
 #include "ops/class_matmul.h"
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO, MATMUL_INPUTS };
-enum { R = 8, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, INPUTS };
+enum { R = 8, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, INPUTS, TABLE = INPUTS, BYTES = 256 };
 
 static const op_attr_def ATTRS[] = {
     {"parts", OP_ATTR_INT, false, "1", NULL, "1.."},
@@ -42,6 +43,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                               ? PGY_OK
                               : matmul_infer(&inner, A, B, c->inputs[Y_ZERO].dtype, err);
     c->outputs[0].dtype = c->inputs[Y_ZERO].dtype;
+    if (c->node->input_count > TABLE) {
+        pgy_status bad = rank_check(c, TABLE, 1, 1, err);
+        if (!bad) bad = dim_check(c, TABLE, 0, dim_const(BYTES), "the number of bytes", err);
+        if (bad) return bad;
+    }
     c->why = inner.why;
     return st;
 }
@@ -75,6 +81,16 @@ static pgy_status add(op_eval *c, pgy_error *err)
         return op_error(c->node, err, PGY_E_SHAPE,
                         "input %d (R) has %zu elements, but the product gives %zu", R, have, count);
     return integer_add(c, Y_SCALE, R, err);
+}
+
+static pgy_status look_up(op_eval *c, pgy_error *err)
+{
+    if (!op_has_value(c, TABLE) || in_count(c, TABLE) != BYTES)
+        return op_error(c->node, err, PGY_E_SHAPE, "input %d must have %d elements", TABLE, BYTES);
+    const int64_t *table = in_i64(c, TABLE);
+    int64_t *y = out_i64(c, 0);
+    for (size_t i = 0; i < out_count(c, 0); i++) y[i] = table[(uint64_t)y[i] & (BYTES - 1)];
+    return PGY_OK;
 }
 
 /* ---- Products side by side ------------------------------------------------------------------ */
@@ -148,14 +164,15 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     inner.inputs = inputs;
     if (!st) st = op_find("", "QLinearMatMul", 21)->eval(&inner, err);
     pgy_tensor_release(turned);
-    return st || c->node->input_count <= R ? st : add(c, err);
+    if (!st && c->node->input_count > R) st = add(c, err);
+    return st || c->node->input_count <= TABLE ? st : look_up(c, err);
 }
 
 const op_def OP_pgy_qlinear_mat_mul[] = {
-    {"QLinearMatMul", "pgy", 1, 0, 8, 13, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, NULL,
+    {"QLinearMatMul", "pgy", 1, 0, 8, 14, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, NULL,
      .signature = "T1 = int8 uint8; T2 = int8 uint8; T3 = int8 uint8; a:T1, a_scale:float32, "
                   "a_zero_point:T1, b:T2, b_scale:float32, b_zero_point:T2, y_scale:float32, "
                   "y_zero_point:T3, ?R:T3, ?R_scale:float32, ?R_zero_point:T3, "
-                  "?sum_scale:float32, ?sum_zero_point:T3 -> y:T3"},
+                  "?sum_scale:float32, ?sum_zero_point:T3, ?table:T3 -> y:T3"},
     {NULL},
 };

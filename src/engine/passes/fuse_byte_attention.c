@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For CUDA devices: attention between Q/DQ becomes one step, pgy:QLinearAttention, which reads
  * query, key and value side by side: slices of one tensor, products of one tensor that become a
- * single one, or what a Concat joins. A table of a QGemm's bytes becomes part of the product. */
+ * single one, or what a Concat joins. A table of the bytes of a QGemm, or of a product and a row,
+ * becomes part of the product. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
@@ -336,9 +337,33 @@ static bool fuse_table(pattern *p, pgy_node *n)
     return true;
 }
 
+/* A product of bytes and a row, of which all but A is known. */
+static bool is_sum(pattern *p, const pgy_node *n)
+{
+    if (!n || n->input_count != SUM_INPUTS || pattern_int(n, "parts", 1) != 1) return false;
+    for (size_t i = 1; i < SUM_INPUTS; i++)
+        if (!n->inputs[i] || !pattern_is_constant(p, n->inputs[i])) return false;
+    return true;
+}
+
+/* A table of the bytes of such a sum. */
+static bool fuse_sum_table(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "pgy:Lookup") || !pattern_is_constant(p, n->inputs[1])) return false;
+    const pgy_node *product = pattern_inner(n->inputs[0], MATMUL);
+    pgy_value *inputs[SUM_INPUTS + 1];
+    if (!is_sum(p, product) ||
+        pattern_dtype(n->inputs[1]) != pattern_dtype(product->inputs[SUM_INPUTS - 1]))
+        return false;
+    for (size_t i = 0; i < SUM_INPUTS; i++) inputs[i] = product->inputs[i];
+    inputs[SUM_INPUTS] = n->inputs[1];
+    pattern_copy(p, pattern_put(p, n, MATMUL, inputs, SUM_INPUTS + 1), product, "transB");
+    return true;
+}
+
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fuse_attention, fuse_table, NULL};
+    static const pattern_rule RULES[] = {fuse_attention, fuse_table, fuse_sum_table, NULL};
     return pass_is_for_cuda(target) ? pattern_run(g, "fuse_byte_attention", RULES, changes, err)
                                     : PGY_OK;
 }

@@ -188,6 +188,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
         if (RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
 #else
         UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+        load_constants(&more, &a.own, 0, p.n0);
         WAIT_FOR_LAST();
         load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
 #endif
@@ -252,6 +253,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
     extras more;
     UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+    load_constants(&more, &a.own, 0, p.n0);
     load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
 #endif
     for (uint32_t i = 0; i < SUMS * 4; i++) {

@@ -246,7 +246,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_byte_attention[] = {
     {.name = "attention_bytes",
-     .version = 1,
+     .version = 2,
      .ops = "pgy:QLinearAttention",
      .device = "cuda",
      .accept = attention_accept,

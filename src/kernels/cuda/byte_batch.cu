@@ -104,24 +104,25 @@ DEVICE void add_zeros(sums *s, const batch_room *room, uint32_t k)
 
 DEVICE void store_batch(const packed *a, const sums *s, uint32_t batch, uint32_t m0, uint32_t n0)
 {
-    const four_words none = {{0, 0, 0, 0}};
     UNROLL for (uint32_t c = 0; c < BN / 64; c++) {
         const uint32_t n = n0 + own_column(c);
+        uint64_t lanes = 0;
+        int32_t own[2][16];
+        four_words y[2];
         UNROLL for (uint32_t h = 0; h < 2; h++) {
-            const uint32_t m = m0 + own_row(h);
-            const int exists = m < a->m && n < a->n;
             uint32_t differ = 0;
-            int32_t own[16];
-            four_words y;
-            UNROLL for (uint32_t e = 0; e < 16; e++) own[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
+            UNROLL for (uint32_t e = 0; e < 16; e++) own[h][e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
             UNROLL for (uint32_t i = 0; i < 4; i++) {
                 int32_t v[4];
-                UNROLL for (uint32_t e = 0; e < 4; e++) v[e] = scale_one(own[i * 4 + e], a->first, a->second, a, 0, 0, (int)e, &differ);
-                y.at[i] = four_bytes(v);
+                UNROLL for (uint32_t e = 0; e < 4; e++) v[e] = scale_one(own[h][i * 4 + e], a->first, a->second, a, 0, 0, (int)e, &differ);
+                y[h].at[i] = four_bytes(v);
             }
-            const uint32_t lanes = lanes_with(exists && differ);
-            if (lanes) settle(&y, own, lanes, 0, a, none); // few differ
-            if (exists) *(four_words *)(a->y + ((uint64_t)batch * a->m + m) * a->n + n) = y;
+            lanes |= (uint64_t)lanes_with(m0 + own_row(h) < a->m && n < a->n && differ) << h * 32;
+        }
+        if (lanes) settle(y, (const int32_t (*)[16])own, lanes, 0, a, (const double *)0, (const four_words *)0); // few differ
+        UNROLL for (uint32_t h = 0; h < 2; h++) {
+            const uint32_t m = m0 + own_row(h);
+            if (m < a->m && n < a->n) *(four_words *)(a->y + ((uint64_t)batch * a->m + m) * a->n + n) = y[h];
         }
     }
 }

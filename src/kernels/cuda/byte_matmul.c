@@ -12,8 +12,8 @@
 #include "kernels/int_matmul.h"
 #include "kernels/int_problem.h"
 
-/* Inputs of pgy:QLinearMatMul with a sum, and of pgy:QGemm. */
-enum { Y_SCALE = 6, Y_ZERO, R, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS, TABLE = 9 };
+/* Inputs of pgy:QLinearMatMul with a sum, behind which a table may be, and of pgy:QGemm. */
+enum { Y_SCALE = 6, Y_ZERO, R, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS, GEMM_TABLE = 9 };
 enum { THIN = 8, SQUARE = 64 }; /* THIN: the tile of loose products, with two stages */
 
 typedef enum way { PACKED, BOXED, LOOSE } way;
@@ -53,19 +53,32 @@ static bool has_sizes(const int_matmul *p)
            p->batch_rank <= PACKED_BATCH_AXES;
 }
 
+static size_t table_place(const params *p)
+{
+    return p->adds ? SUM_INPUTS : GEMM_TABLE;
+}
+
+static bool describe_table(params *p, const kernel_problem *u)
+{
+    const size_t at = table_place(p);
+    p->table = u->input_count > at;
+    p->m.inputs = (uint32_t)u->input_count;
+    return !p->table || (p->m.kind == INT_MATMUL_TO_BYTES && u->inputs[at].data &&
+                         kernel_count(&u->inputs[at]) == 256 && int_problem_is_byte(&u->inputs[at]));
+}
+
 static bool describe_sum(params *p, const kernel_problem *u)
 {
     if (u->input_count <= R) return true;
     const uint64_t count = kernel_count(&u->inputs[R]), all = kernel_count(&u->outputs[0]);
-    if (u->input_count != SUM_INPUTS || p->m.kind != INT_MATMUL_TO_BYTES ||
+    if (u->input_count < SUM_INPUTS || p->m.kind != INT_MATMUL_TO_BYTES ||
         p->m.n % PACKED_VECTOR || u->inputs[R].dtype != u->outputs[0].dtype ||
         (count != all && count != p->m.n) ||
         (p->parts == 1 && !byte_sum_describe(&p->sum[0], u, Y_SCALE, R)))
         return false;
     p->adds = 1;
     p->row = count != all;
-    p->m.inputs = SUM_INPUTS;
-    return true;
+    return describe_table(p, u);
 }
 
 /* The problem in which part `i` has the scales and zero points of all columns. */
@@ -110,11 +123,8 @@ static bool describe_matmul(params *p, const kernel_problem *u)
 {
     p->parts = 1;
     if (strcmp(u->node->def->name, "QLinearMatMul") == 0) return describe_sums(p, u);
-    if (!int_matmul_describe(&p->m, u)) return false;
-    p->table = strcmp(u->node->def->name, "QGemm") == 0 && u->input_count > TABLE;
-    return !p->table ||
-           (p->m.kind == INT_MATMUL_TO_BYTES && u->inputs[TABLE].data &&
-            kernel_count(&u->inputs[TABLE]) == 256 && int_problem_is_byte(&u->inputs[TABLE]));
+    return int_matmul_describe(&p->m, u) &&
+           (strcmp(u->node->def->name, "QGemm") != 0 || describe_table(p, u));
 }
 
 static bool byte_matmul_describe(params *p, const kernel_problem *u, const kernel *self)
@@ -267,11 +277,12 @@ static bool byte_matmul_extent(kernel_extent *e, const kernel_claim *q)
         if (!byte_sum_is_valid(&p->sum[i])) return extent_refuse(e, "sum");
     if (p->parts > 1 && (!p->adds || !p->row || loose || m->n % (p->parts * BYTE_CHUNK)))
         return extent_refuse(e, "parts");
-    if (p->table && (p->adds || m->kind != INT_MATMUL_TO_BYTES || m->inputs <= TABLE))
+    const size_t table = table_place(p);
+    if (p->table && (p->parts > 1 || m->kind != INT_MATMUL_TO_BYTES || m->inputs <= table))
         return extent_refuse(e, "table");
-    if (p->table) extent_tensor(e, TABLE, 256, 1);
+    if (p->table) extent_tensor(e, table, 256, 1);
     if (p->adds &&
-        (m->kind != INT_MATMUL_TO_BYTES || m->n % PACKED_VECTOR || m->inputs != SUM_INPUTS))
+        (m->kind != INT_MATMUL_TO_BYTES || m->n % PACKED_VECTOR || m->inputs < SUM_INPUTS))
         return extent_refuse(e, "sum");
     if (p->adds) extent_tensor(e, R, p->row ? m->n : extent_mul3(m->batch, m->m, m->n), 1);
     if (!packed_cut_extent(e, &p->cut, loose ? THIN : tile_of(q->self))) return false;
@@ -375,7 +386,7 @@ static packed_call call_of(const kernel_run *r)
                      .alpha = 1};
     byte_columns_place(&c, &at, r->packed, &m->finish);
     for (uint32_t i = 0; p->adds && i < p->parts; i++) c.sum[i] = byte_binary_call_of(&p->sum[i]);
-    if (p->table) c.table = operand(r, TABLE);
+    if (p->table) c.table = operand(r, table_place(p));
     c.part = m->n / p->parts;
     return c;
 }
@@ -395,7 +406,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     "com.microsoft:MatMulIntegerToFloat pgy:QuantizedMatMul"
 #define ROW(name_, unload_)                                                               \
     {                                                                                     \
-        .name = "matmul_bytes_" name_, .version = 3, .ops = OPS, .device = "cuda",        \
+        .name = "matmul_bytes_" name_, .version = 4, .ops = OPS, .device = "cuda",        \
         .accept = byte_matmul_accept, .prepare = byte_matmul_prepare,                     \
         .extent = byte_matmul_extent, .load = load, .unload = unload_, .enqueue = enqueue \
     }

@@ -12,7 +12,7 @@
 
 enum { X, X_SCALE, X_ZERO, GAIN, BIAS, Y_SCALE, Y_ZERO, R, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO };
 enum { WORD = 4, WARP = 32, MOST_LENGTH = 2048, THREADS = 128 };
-enum { MOST_BLOCKS = 1 << 20, FEW_ROWS = 132 * 4 };
+enum { MOST_BLOCKS = 1 << 20, FEW_ROWS = 132 * 4, MOST_LANES = 256 };
 
 typedef struct params {
     uint64_t rows, length;
@@ -27,7 +27,7 @@ typedef struct params {
 /* Arguments of byte_norm.cu: the same struct as there. */
 typedef struct norm_call {
     uint64_t x, r, gain, bias, y, rows;
-    double scale, y_scale, epsilon;
+    double scale, y_scale, epsilon, exact_spread, exact_scale, exact_inverse;
     float spread, near_epsilon, near_scale, near_inverse;
     int32_t zero;
     uint32_t flip;
@@ -126,10 +126,18 @@ static bool byte_norm_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Threads that share a row: a warp, or all of a block if there are few rows. */
+/* Threads that share a row: a warp, or all of a block if there are few rows, each with the same
+ * number of words, if warps can have it. */
 static uint32_t lanes_of(const params *p)
 {
-    return p->rows <= FEW_ROWS && p->length >= WORD * THREADS ? THREADS : WARP;
+    const uint64_t words = p->length / WORD, each = (words + MOST_LANES - 1) / MOST_LANES;
+    if (p->rows > FEW_ROWS || words < THREADS) return WARP;
+    return (uint32_t)extent_round_up((words + each - 1) / each, WARP);
+}
+
+static uint32_t threads_of(const params *p)
+{
+    return lanes_of(p) == WARP ? THREADS : lanes_of(p);
 }
 
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
@@ -142,6 +150,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     str defines = {0};
     (void)self;
     cuda_define_int(&defines, "LENGTH", (int64_t)p->length);
+    cuda_define_int(&defines, "NORM_THREADS", threads_of(p));
     cuda_define_int(&defines, "LANES", lanes);
     cuda_define_int(&defines, "WORDS", (int64_t)((p->length + lanes * WORD - 1) / (lanes * WORD)));
     cuda_define_int(&defines, "BIASED", p->biased);
@@ -158,7 +167,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 {
     const params *p = r->params;
     const cuda_loaded *l = r->loaded;
-    const uint64_t rows = THREADS / lanes_of(p), blocks = p->rows / rows + (p->rows % rows != 0);
+    const uint32_t threads = threads_of(p);
+    const uint64_t rows = threads / lanes_of(p), blocks = p->rows / rows + (p->rows % rows != 0);
     const double length = (double)p->length;
     norm_call c = {.x = address(r, X),
                    .r = p->added ? address(r, R) : 0,
@@ -169,6 +179,9 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                    .scale = p->scale,
                    .y_scale = p->y_scale,
                    .epsilon = p->epsilon,
+                   .exact_spread = p->scale * p->scale / (length * length),
+                   .exact_scale = p->scale / (length * p->y_scale),
+                   .exact_inverse = 1 / p->y_scale,
                    .spread = (float)(p->scale * p->scale / (length * length)),
                    .near_epsilon = (float)p->epsilon,
                    .near_scale = (float)(p->scale / (length * p->y_scale)),
@@ -178,12 +191,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                    .limits = byte_limits_of(&p->finish)};
     if (p->added) c.sum = byte_binary_call_of(&p->sum);
     return cuda_launch_blocks(stream, l->functions[0], blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS,
-                              THREADS, &c, err);
+                              threads, &c, err);
 }
 
 const kernel KERNELS_cuda_byte_norm[] = {
     {.name = "norm_bytes",
-     .version = 1,
+     .version = 2,
      .ops = "pgy:QLinearLayerNormalization",
      .device = "cuda",
      .accept = byte_norm_accept,

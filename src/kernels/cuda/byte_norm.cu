@@ -4,7 +4,7 @@
 // numbers, and so is LENGTH times the distance of a number from the mean. Results are float32, and where these are too close to a half, float64
 // decides.
 //
-// LANES: threads that share a row, 32 or all; WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of
+// NORM_THREADS: of a block; LANES: those that share a row, 32 or all; WORDS: of four bytes that a lane has at most; LENGTH: bytes of a row, whole words; ADDED: rows of
 // R are added first; BIASED.
 typedef struct byte_norm {
     const u8 *x, *r;
@@ -12,6 +12,7 @@ typedef struct byte_norm {
     u8 *y;
     uint64_t rows;
     double scale, y_scale, epsilon; // scale: of what is normalised
+    double exact_spread, exact_scale, exact_inverse; // those below in float64
     float spread, near_epsilon;     // scale^2 / LENGTH^2, and epsilon
     float near_scale, near_inverse; // scale / (LENGTH y_scale), and one over y_scale
     int32_t zero;                   // of its bytes after the flip
@@ -20,7 +21,7 @@ typedef struct byte_norm {
     byte_binary sum;
 } byte_norm;
 
-enum { NORM_THREADS = 128, ROWS = NORM_THREADS / LANES, ROW_WORDS = LENGTH / 4 };
+enum { ROWS = NORM_THREADS / LANES, ROW_WORDS = LENGTH / 4 };
 
 typedef struct ALIGNED(16) column { float at[4]; } column;
 
@@ -107,8 +108,10 @@ DEVICE double apart_of(int32_t sum, int32_t squares)
 
 #ifndef EMULATED
 #define RECIPROCAL_ROOT(x) rsqrtf(x)
+#define FMA_F64(x, y, z) __fma_rn(x, y, z)
 #else
 #define RECIPROCAL_ROOT(x) (1 / sqrtf(x))
+#define FMA_F64(x, y, z) fma(x, y, z)
 #endif
 
 DEVICE moments moments_of(int32_t sum, int32_t squares, const byte_norm *a)
@@ -118,8 +121,17 @@ DEVICE moments moments_of(int32_t sum, int32_t squares, const byte_norm *a)
     return m;
 }
 
+// Float64 without the definition's divisions and root is off by less than 2^-40 of what is added: only where this is too close, too, these are
+// computed, which take four times as long, and of few rows nearly every launch has a result that a block waits for.
 SELDOM uint32_t exact_result(float x, int32_t sum, int32_t squares, float gain, float bias, const byte_norm *a)
 {
+    const double spread = FMA_F64(apart_of(sum, squares), a->exact_spread, a->epsilon), half = MUL_F64(spread, 0.5);
+    double root = (double)RECIPROCAL_ROOT((float)spread);
+    UNROLL for (int i = 0; i < 2; i++) root = MUL_F64(root, FMA_F64(-MUL_F64(half, root), root, 1.5));
+    const double product = MUL_F64(MUL_F64((double)FMA_F32(x, (float)LENGTH, -(float)sum), root), MUL_F64((double)gain, a->exact_scale)), added = MUL_F64((double)bias, a->exact_inverse);
+    const double near = ADD_F64(product, added), slack = FMA_F64(fabs(product) + fabs(added), 0x1p-40, 0x1p-40);
+    const int32_t low = exact_byte(ADD_F64(near, -slack), a->limits), high = exact_byte(ADD_F64(near, slack), a->limits);
+    if (low == high && slack < 1 && spread > 1e-30 && spread < 1e30) return (u8)low; // float32 held the spread, and nothing is infinite
     const double count = LENGTH, mean = (double)sum / count, variance = MUL_F64(apart_of(sum, squares) / MUL_F64(count, count), MUL_F64(a->scale, a->scale));
     const double factor = a->scale / sqrt(ADD_F64(variance, a->epsilon));
     const double v = ADD_F64(MUL_F64(MUL_F64((double)x - mean, factor), (double)gain), (double)bias);
@@ -132,20 +144,19 @@ DEVICE uint32_t results_of(column x, const moments *m, column gain, column bias,
 {
     const float low = (float)(a->limits.low - a->limits.zero) - 0.25f, high = (float)(a->limits.high - a->limits.zero) + 0.25f;
     const float end = ROUNDING_F32 + (float)a->limits.zero;
-    uint32_t four = 0, differ = 0;
+    uint32_t four = 0, differ[4];
     UNROLL for (uint32_t e = 0; e < 4; e++) {
         const float apart = FMA_F32(x.at[e], (float)LENGTH, -(float)m->sum); // whole numbers below 2^24
         const float product = MUL_F32(apart, MUL_F32(gain.at[e], m->factor)), added = MUL_F32(bias.at[e], a->near_inverse);
         const float slack = fminf(FMA_F32(fabsf(product), 0x1p-20f, FMA_F32(fabsf(added), 0x1p-20f, 0x1p-16f)), 1); // 1: of what is no number, too
         const float v = fminf(fmaxf(ADD_F32(product, added), low), high);
         const uint32_t bits = f32_bits(ADD_F32(ADD_F32(v, -slack), end));
-        differ |= bits ^ f32_bits(ADD_F32(ADD_F32(v, slack), end));
+        differ[e] = bits ^ f32_bits(ADD_F32(ADD_F32(v, slack), end));
         four |= (bits & 255) << e * 8;
     }
-    if (differ) {
-        four = 0;
-        UNROLL for (uint32_t e = 0; e < 4; e++) four |= exact_result(x.at[e], m->sum, m->squares, gain.at[e], bias.at[e], a) << e * 8;
-    }
+    if (differ[0] | differ[1] | differ[2] | differ[3])
+        UNROLL for (uint32_t e = 0; e < 4; e++)
+            if (differ[e]) four = (four & ~(255u << e * 8)) | exact_result(x.at[e], m->sum, m->squares, gain.at[e], bias.at[e], a) << e * 8;
     return four;
 }
 
@@ -191,10 +202,23 @@ DEVICE void norm_row(const byte_norm *a, column *room, int32_t (*sums)[LANES / 3
     }
 }
 
-KERNEL(run, byte_norm, NORM_THREADS)
+// Begins to bring a row of numbers to the second-level cache: weights that other steps have driven out come while the kernel before this one
+// still runs. Nothing is read, so this is right for what that kernel writes, too.
+DEVICE void announce(const float *from)
+{
+#ifndef EMULATED
+    for (uint32_t i = THREAD * 32; i < LENGTH; i += NORM_THREADS * 32) asm volatile("prefetch.global.L2 [%0];" : : "l"(from + i));
+#endif
+    (void)from;
+}
+
+KERNEL_CLUSTER(run, byte_norm, NORM_THREADS, 1, 1)
 {
     SHARED column room[ROWS][ROW_WORDS]; // a lane reads what it has written
     SHARED int32_t sums[ROWS][2][LANES / 32];
+    announce(a.gain);
+    if (BIASED) announce(a.bias);
+    WAIT_FOR_LAST();
     for (uint64_t row = (uint64_t)BLOCK_X * ROWS + THREAD / LANES; row < a.rows; row += (uint64_t)BLOCKS_X * ROWS) {
         norm_row(&a, room[THREAD / LANES], sums[THREAD / LANES], row);
 #if LANES > 32

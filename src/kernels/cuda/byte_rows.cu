@@ -5,9 +5,11 @@
 typedef struct ALIGNED(16) four_ints { int32_t at[4]; } four_ints;
 typedef struct ALIGNED(16) four_floats { float at[4]; } four_floats;
 
-// Scales of a tile's columns that are too small and too large, and the table, of which each lane has a copy in a memory bank of its own.
+// Scales of a tile's columns that are too small and too large, and exact ones, for which those few results would wait that need them; and the
+// table, of which each lane has a copy in a memory bank of its own.
 typedef struct ALIGNED(16) scale_room {
     float least[BN], most[BN];
+    double exact[BN];
 #if LOOKED_UP
     uint32_t table[64][32];
 #endif
@@ -38,6 +40,7 @@ DEVICE void load_scales(scale_room *room, const packed *a, uint32_t group, uint6
     if (THREAD >= BN) return;
     room->least[THREAD] = n < a->n ? a->least[at] : 0;
     room->most[THREAD] = n < a->n ? a->most[at] : 0;
+    room->exact[THREAD] = n < a->n ? a->scales[at] : 0;
 }
 
 DEVICE void begin_bytes(sums *s, const packed *a, uint32_t group, uint64_t m0, uint64_t n0)
@@ -115,9 +118,9 @@ DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, 
 #endif
 
 #ifndef EMULATED
-#define LOWEST_BIT(x) (uint32_t)(__ffs((int)(x)) - 1)
+#define LOWEST_BIT(x) (uint32_t)(__ffsll((long long)(x)) - 1)
 #else
-#define LOWEST_BIT(x) (uint32_t)__builtin_ctz(x)
+#define LOWEST_BIT(x) (uint32_t)__builtin_ctzll(x)
 #endif
 
 // The lanes of a warp for which `flag` is set.
@@ -133,30 +136,33 @@ DEVICE uint32_t lanes_with(int flag)
 }
 
 #ifdef BATCHED // one scale for all
-#define SCALE_AT(a, i) ((void)(i), (a)->loose.alpha)
+#define SCALE_AT(a, scales, i) ((void)(scales), (a)->loose.alpha)
 #else
-#define SCALE_AT(a, i) (a)->scales[i]
+#define SCALE_AT(a, scales, i) (scales)[i]
 #endif
 
-// Rounds the 16 results of each of these lanes by float64, a result in each lane of the warp: all lanes call it.
-DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, four_words rest)
+// Rounds the 16 results of some lanes in two rows by float64, a result in each lane of the warp, of two at once: all lanes call it. lanes: of
+// the first row, and above them of the second; scales: of the 64 columns whose parts lanes have.
+DEVICE void settle(four_words *y, const int32_t (*sums)[16], uint64_t lanes, uint32_t column, const packed *a, const double *scales, const four_words *rest)
 {
-    const uint32_t own = THREAD % 32 % 16;
+    const uint32_t own = THREAD % 16, lane = THREAD % 32;
     (void)rest;
     while (lanes) {
-        const uint32_t from = LOWEST_BIT(lanes), first = SHUFFLE(column, from);
+        const uint64_t others = lanes & (lanes - 1);
+        const uint32_t one = LOWEST_BIT(lanes), two = others ? LOWEST_BIT(others) : one, place = lane < 16 ? one : two, from = place % 32;
+        const uint32_t first = SHUFFLE(column, from);
         const byte_limits l = {zero_at(a, first), a->low, a->high};
         int32_t sum = 0;
         UNROLL for (uint32_t e = 0; e < 16; e++) {
-            const int32_t v = SHUFFLE(sums[e], from);
-            if (own == e) sum = v;
+            const int32_t v0 = SHUFFLE(sums[0][e], from), v1 = SHUFFLE(sums[1][e], from);
+            if (own == e) sum = place < 32 ? v0 : v1;
         }
-        u8 byte = (u8)exact_byte(MUL_F64((double)sum, SCALE_AT(a, first + own)), l);
+        u8 byte = (u8)exact_byte(MUL_F64((double)sum, SCALE_AT(a, scales, from % 4 * 16 + own)), l);
 #if ADDED
         uint32_t other = 0;
         UNROLL for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t four = SHUFFLE(rest.at[i], from);
-            if (own / 4 == i) other = four >> own % 4 * 8;
+            const uint32_t r0 = SHUFFLE(rest[0].at[i], from), r1 = SHUFFLE(rest[1].at[i], from);
+            if (own / 4 == i) other = (place < 32 ? r0 : r1) >> own % 4 * 8;
         }
         byte = byte_sum(byte, (u8)other, sum_at(a, first));
 #endif
@@ -164,10 +170,12 @@ DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t 
         word |= SHUFFLE_XOR(word, 1);
         word |= SHUFFLE_XOR(word, 2);
         UNROLL for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t four = SHUFFLE(word, i * 4);
-            if (THREAD % 32 == from) y->at[i] = four;
+            const uint32_t low = SHUFFLE(word, i * 4), high = SHUFFLE(word, 16 + i * 4);
+            UNROLL for (uint32_t h = 0; h < 2; h++)
+                if (one == h * 32 + lane) y[h].at[i] = low;
+                else if (two == h * 32 + lane) y[h].at[i] = high;
         }
-        lanes &= lanes - 1;
+        lanes = others & (others - 1);
     }
 }
 
@@ -206,13 +214,17 @@ DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, 
                 y[h].at[i] = four_bytes(v);
             }
         }
+        int32_t v[2][16];
+        uint64_t lanes = 0;
+        UNROLL for (uint32_t h = 0; h < 2; h++) {
+            lanes |= (uint64_t)lanes_with(m0 + own_row(h) < a->m && n < a->n && differ[h]) << h * 32;
+            UNROLL for (uint32_t e = 0; e < 16; e++) v[h][e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
+        }
+        const four_words rest[2] = {REST_OF(0), REST_OF(1)};
+        if (lanes) settle(y, (const int32_t (*)[16])v, lanes, (uint32_t)column, a, room->exact + c * 64, rest); // few differ
         UNROLL for (uint32_t h = 0; h < 2; h++) {
             const uint64_t m = m0 + own_row(h);
             const int exists = m < a->m && n < a->n;
-            const uint32_t lanes = lanes_with(exists && differ[h]);
-            int32_t v[16];
-            UNROLL for (uint32_t e = 0; e < 16; e++) v[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
-            if (lanes) settle(&y[h], v, lanes, (uint32_t)column, a, REST_OF(h)); // few differ
 #if LOOKED_UP
             UNROLL for (uint32_t i = 0; i < 4; i++) y[h].at[i] = look_up(room, y[h].at[i]);
 #endif

@@ -7,10 +7,18 @@
 // KEYS; SIZE: elements of a row of a head, 32 or 64; TEAMS: of four warps in a block; SHARES: 1, or 4 if the warps of a team have the same rows, each with
 // its part of the keys, as few rows would leave most multiprocessors idle; SIGNED: bytes are int8, of kind T_KIND; MASKED; BLOCKS: that a
 // multiprocessor shall run at the same time.
+#ifndef EMULATED
+#define FMA_F64(x, y, z) __fma_rn(x, y, z)
+#else
+#define FMA_F64(x, y, z) fma(x, y, z)
+#endif
 enum { TEAM_ROWS = 64 / SHARES, ATTENTION_THREADS = TEAMS * 128, ROWS = TEAMS * TEAM_ROWS, TILES = (KEYS + ROWS - 1) / ROWS };
 enum { OWN_GROUPS = ((KEYS + 31) / 32 + SHARES - 1) / SHARES, OWN_KEYS = OWN_GROUPS * 32 }; // keys of a warp, in groups of 32
 enum { LINE_BYTES = 128, KEY_GROUPS = OWN_GROUPS * SHARES, ALL_KEYS = KEY_GROUPS * 32, STEPS = SIZE / 32, CHUNKS = SIZE / 16, OWN = SIZE / 4 };
 enum { AT_ONCE = OWN_GROUPS > 4 ? 32 : 64 }; // keys whose products a thread has at once
+enum { WHOLE_KEYS = ALL_KEYS == KEYS, WHOLE_ROWS = KEYS % ROWS == 0, OWN_MASKS = (ALL_KEYS + ATTENTION_THREADS - 1) / ATTENTION_THREADS };
+// Words for which a thread knows whether one of their bytes is too close to a half: all, where few rows wait for what those need.
+enum { MARKS = SHARES > 1 ? OWN_GROUPS * 4 : 1 };
 
 enum { KEY_BYTES = ALL_KEYS * LINE_BYTES, VALUE_TILE = SIZE * LINE_BYTES, UPWARD = SIGNED ? 128 : 0, LOWEST = -UPWARD };
 
@@ -31,18 +39,19 @@ typedef struct attention_room {
     double exact[256];
     float fast[256][32]; // for each lane, whose memory bank is its own
     float from[ALL_KEYS]; // what the mask adds to a score, less a margin
+#if SHARES > 1 // of 16 rows: of each warp the largest score and the sum of powers
+    float most[SHARES][16];
+    double sums[SHARES][16];
+#else
     int32_t offsets[ALL_KEYS]; // what is added to products of a row of keys
-#if SHARES > 1 // of 16 rows: of each warp the largest score and the sum of powers; all scores
-    float most[SHARES][16], sums[SHARES][16];
-    uint32_t scores[16][ALL_KEYS / 4];
 #endif
 } attention_room;
 
-// Few rows wait for instructions, so their code is short.
+// Of powers. Few rows add them in float64 at once: nearly every block has a share that would need this sum.
 #if SHARES > 1
-#define LOADS_UNROLL UNROLL_1
+typedef double power_sum;
 #else
-#define LOADS_UNROLL UNROLL
+typedef float power_sum;
 #endif
 
 // A thread's 8 words of 32 keys: of two halves of 16 keys and two rows.
@@ -56,7 +65,7 @@ DEVICE uint32_t own_part(void) { return SHARES > 1 ? THREAD / 32 % SHARES : 0; }
 // The first of a thread's four neighbouring keys.
 DEVICE uint32_t first_key(uint32_t group, uint32_t half) { return own_part() * OWN_KEYS + group * 32 + half * 16 + THREAD % 4 * 4; }
 // Is the key behind it an element of X? All keys of whole groups are.
-DEVICE int is_key(uint32_t group, uint32_t half, uint32_t e) { return (SHARES == 1 && (group + 1) * 32 <= KEYS) || first_key(group, half) + e < KEYS; }
+DEVICE int is_key(uint32_t group, uint32_t half, uint32_t e) { return WHOLE_KEYS || (SHARES == 1 && (group + 1) * 32 <= KEYS) || first_key(group, half) + e < KEYS; }
 
 // ---- Keys, values, mask ----------------------------------------------------------------------------
 
@@ -65,24 +74,27 @@ DEVICE uint32_t pitch_of(const byte_attention *a) { return 3 * a->heads * SIZE; 
 
 DEVICE void bring_keys(char *tile, const u8 *from, const byte_attention *a)
 {
-    LOADS_UNROLL for (uint32_t i = THREAD; i < ALL_KEYS * CHUNKS; i += ATTENTION_THREADS) {
-        const uint32_t key = i / CHUNKS, part = i % CHUNKS;
-        copy_16(tile + chunk_at(key_row(key), part), key < KEYS ? from + (uint64_t)key * pitch_of(a) + part * 16 : from, key < KEYS);
+    UNROLL for (uint32_t j = 0; j < (ALL_KEYS * CHUNKS + ATTENTION_THREADS - 1) / ATTENTION_THREADS; j++) {
+        const uint32_t i = j * ATTENTION_THREADS + THREAD, key = i / CHUNKS, part = i % CHUNKS;
+        if (ALL_KEYS * CHUNKS % ATTENTION_THREADS && i >= ALL_KEYS * CHUNKS) break;
+        const int exists = WHOLE_KEYS || key < KEYS;
+        copy_16(tile + chunk_at(key_row(key), part), exists ? from + (uint64_t)key * pitch_of(a) + part * 16 : from, exists);
     }
     COPIES_END();
 }
 
 DEVICE void bring_values(char *tile, const u8 *from, const byte_attention *a)
 {
-    UNROLL for (uint32_t i = THREAD; i < ALL_KEYS / 16 * (SIZE / 4); i += ATTENTION_THREADS) {
-        const uint32_t column = i % (SIZE / 4) * 4, part = i / (SIZE / 4);
+    UNROLL for (uint32_t j = 0; j < (ALL_KEYS / 16 * (SIZE / 4) + ATTENTION_THREADS - 1) / ATTENTION_THREADS; j++) {
+        const uint32_t i = j * ATTENTION_THREADS + THREAD, column = i % (SIZE / 4) * 4, part = i / (SIZE / 4);
+        if (ALL_KEYS / 16 * (SIZE / 4) % ATTENTION_THREADS && i >= ALL_KEYS / 16 * (SIZE / 4)) break;
         char *const to = tile + part / 8 * VALUE_TILE;
         four_words lines[4];
         UNROLL for (uint32_t q = 0; q < 4; q++) {
             uint32_t w[4], turned[4];
             UNROLL for (uint32_t e = 0; e < 4; e++) {
                 const uint32_t key = part * 16 + q * 4 + e;
-                w[e] = key < KEYS ? *(const uint32_t *)(from + (uint64_t)key * pitch_of(a) + column) : 0;
+                w[e] = WHOLE_KEYS || key < KEYS ? *(const uint32_t *)(from + (uint64_t)key * pitch_of(a) + column) : 0;
             }
             turn_words(turned, w);
             UNROLL for (uint32_t e = 0; e < 4; e++) lines[e].at[q] = turned[e];
@@ -91,28 +103,54 @@ DEVICE void bring_values(char *tile, const u8 *from, const byte_attention *a)
     }
 }
 
-DEVICE void bring_mask(attention_room *room, const byte_attention *a, uint32_t batch)
+// A byte of memory. The compiler does not move it behind what uses other memory.
+DEVICE uint16_t load_early(const u8 *from)
+{
+#ifndef EMULATED
+    uint16_t byte;
+    asm volatile("ld.global.u8 %0, [%1];" : "=h"(byte) : "l"(from) : "memory");
+    return byte;
+#else
+    return *from;
+#endif
+}
+
+// A thread's bytes of the mask. Few rows would wait for them once more, if they were loaded behind other waits.
+DEVICE void load_mask(uint16_t *to, const byte_attention *a, uint32_t batch)
+{
+#if MASKED
+    UNROLL for (uint32_t i = 0; i < OWN_MASKS; i++) {
+        const uint32_t k = THREAD + i * ATTENTION_THREADS;
+        to[i] = k < KEYS ? load_early(a->mask + batch * a->mask_batch + k) : 0;
+    }
+#endif
+    (void)to, (void)a, (void)batch;
+}
+
+DEVICE void keep_mask(attention_room *room, const uint16_t *from, const byte_attention *a)
 {
 #if MASKED
     const byte_binary *const q = &a->sum;
-    for (uint32_t k = THREAD; k < ALL_KEYS; k += ATTENTION_THREADS) {
-        const u8 byte = k < KEYS ? a->mask[batch * a->mask_batch + k] : 0;
-        room->from[k] = FMA_F32((float)((int32_t)(byte ^ q->b_flip) - q->b_zero), q->b_factor, -q->margin);
+    UNROLL for (uint32_t i = 0; i < OWN_MASKS; i++) {
+        const uint32_t k = THREAD + i * ATTENTION_THREADS;
+        if (k < ALL_KEYS) room->from[k] = FMA_F32((float)((int32_t)((u8)from[i] ^ q->b_flip) - q->b_zero), q->b_factor, -q->margin);
     }
 #endif
-    (void)room, (void)a, (void)batch;
+    (void)room, (void)from, (void)a;
 }
 
 // Products begin with ROUNDING_F32, as which their bits are read later: no sum is as large as 2^22.
+#if SHARES == 1
 DEVICE void find_offsets(attention_room *room, const char *keys, const byte_attention *a)
 {
-    LOADS_UNROLL for (uint32_t i = THREAD; i < ALL_KEYS * CHUNKS; i += ATTENTION_THREADS) {
+    UNROLL for (uint32_t i = THREAD; i < ALL_KEYS * CHUNKS; i += ATTENTION_THREADS) {
         const uint32_t row = i / CHUNKS;
         int32_t sum = sum_of_bytes((const four_words *)(keys + chunk_at(row, i % CHUNKS)), SIGNED);
         UNROLL for (int lanes = CHUNKS / 2; lanes; lanes /= 2) sum += SHUFFLE_XOR(sum, lanes);
         if (i % CHUNKS == 0) room->offsets[row] = (int32_t)f32_bits(ROUNDING_F32) - a->q_zero * sum;
     }
 }
+#endif
 
 // ---- Products --------------------------------------------------------------------------------------
 
@@ -193,6 +231,13 @@ DEVICE void find_products(int32_t (*d)[4], const uint32_t (*q)[4], const char *k
     UNROLL for (uint32_t k = 0; k < STEPS; k++) multiply_rows(d, q[k], keys, first, count, k * 2, 0);
 }
 
+// Sums of rows of keys, as products with ones: where a warp has a row of its own, no other threads have to wait for them.
+DEVICE void find_key_sums(int32_t (*d)[4], const char *keys, uint32_t first, int count)
+{
+    const uint32_t ones[4] = {0x01010101, 0x01010101, 0x01010101, 0x01010101};
+    UNROLL for (uint32_t k = 0; k < STEPS; k++) multiply_rows(d, ones, keys, first, count, k * 2, 0);
+}
+
 DEVICE void add_values(int32_t (*d)[4], const byte_scores *s, const char *values)
 {
     UNROLL for (uint32_t g = 0; g < OWN_GROUPS; g++) {
@@ -240,36 +285,54 @@ SELDOM float exact_score(int32_t sum, uint32_t key, const byte_attention *a, uin
     return ROUNDING_F32 + (float)(byte ^ UPWARD);
 }
 
+// Four scores of which one at least is too close to a half.
+DEVICE uint32_t exact_word(const int32_t *sums, uint32_t key, const attention_room *room, const byte_attention *a, uint32_t batch)
+{
+    uint32_t v[4];
+    UNROLL for (uint32_t e = 0; e < 4; e++) {
+        uint32_t own = 0;
+        float score = score_of(sums[e], MASKED ? room->from[key + e] : 0, a, &own);
+        if (own) score = exact_score(sums[e], key + e, a, batch);
+        v[e] = f32_bits(score);
+    }
+    return low_bytes(v);
+}
+
+SELDOM uint32_t exact_scores(int32_t s0, int32_t s1, int32_t s2, int32_t s3, uint32_t key, const attention_room *room, const byte_attention *a, uint32_t batch)
+{
+    const int32_t sums[4] = {s0, s1, s2, s3};
+    return exact_word(sums, key, room, a, batch);
+}
+
 // The scores of up to 64 keys of a thread's two rows. most: the largest of each row.
 DEVICE void find_scores(byte_scores *s, float *most, int32_t (*d)[4], const attention_room *room, uint32_t first, uint32_t groups, const byte_attention *a, uint32_t batch)
 {
-    uint32_t differ = 0;
+    uint32_t differ[MARKS], any = 0;
     const float before[2] = {most[0], most[1]};
+    UNROLL for (uint32_t i = 0; i < MARKS; i++) differ[i] = 0;
     UNROLL for (uint32_t i = 0; i < groups * 4; i++) {
         const uint32_t g = i / 4, half = i / 2 % 2, h = i % 2, key = first_key(first / 32 + g, half);
         uint32_t v[4];
         UNROLL for (uint32_t e = 0; e < 4; e++) {
-            const float from = MASKED ? room->from[key + e] : 0, score = score_of(d[g * 4 + half * 2 + e / 2][h * 2 + e % 2], from, a, &differ);
+            const float from = MASKED ? room->from[key + e] : 0, score = score_of(d[g * 4 + half * 2 + e / 2][h * 2 + e % 2], from, a, &differ[i % MARKS]);
             v[e] = f32_bits(score);
             if (is_key(first / 32 + g, half, e)) most[h] = fmaxf(most[h], score);
         }
         s->at[first / 32 + g][half][h] = low_bytes(v);
     }
-    if (!differ) return;
+    UNROLL for (uint32_t i = 0; i < MARKS; i++) any |= differ[i];
+    if (!any) return;
     most[0] = before[0];
     most[1] = before[1];
     UNROLL for (uint32_t i = 0; i < groups * 4; i++) {
         const uint32_t g = i / 4, half = i / 2 % 2, h = i % 2, key = first_key(first / 32 + g, half);
-        uint32_t v[4];
-        UNROLL for (uint32_t e = 0; e < 4; e++) {
-            const int32_t sum = d[g * 4 + half * 2 + e / 2][h * 2 + e % 2];
-            uint32_t own = 0;
-            float score = score_of(sum, MASKED ? room->from[key + e] : 0, a, &own);
-            if (own) score = exact_score(sum, key + e, a, batch);
-            v[e] = f32_bits(score);
-            if (key + e < KEYS) most[h] = fmaxf(most[h], score);
-        }
-        s->at[first / 32 + g][half][h] = low_bytes(v);
+        uint32_t *const four = &s->at[first / 32 + g][half][h];
+        int32_t sums[4];
+        UNROLL for (uint32_t e = 0; e < 4; e++) sums[e] = d[g * 4 + half * 2 + e / 2][h * 2 + e % 2];
+        if (SHARES == 1) *four = exact_word(sums, key, room, a, batch);
+        else if (differ[i % MARKS]) *four = exact_scores(sums[0], sums[1], sums[2], sums[3], key, room, a, batch);
+        UNROLL for (uint32_t e = 0; e < 4; e++)
+            if (key + e < KEYS) most[h] = fmaxf(most[h], bits_f32(f32_bits(ROUNDING_F32) | (*four >> e * 8 & 255)));
     }
 }
 
@@ -288,6 +351,24 @@ DEVICE float power_of(const attention_room *room, uint32_t below, uint32_t e)
     return *(const float *)((const char *)room->fast + (step | THREAD % 32 * 4));
 }
 
+// Of a lane's scores of row h, in float32 or float64.
+#if SHARES > 1
+DEVICE double own_powers(const byte_scores *s, const attention_room *room, uint32_t h, uint32_t most)
+{
+    double sums[4] = {0, 0, 0, 0};
+    UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++)
+        UNROLL for (uint32_t e = 0; e < 4; e++)
+            if (is_key(i / 2, i % 2, e)) sums[e] = ADD_F64(sums[e], room->exact[(most - s->at[i / 2][i % 2][h]) >> e * 8 & 255]);
+    return ADD_F64(ADD_F64(sums[0], sums[1]), ADD_F64(sums[2], sums[3]));
+}
+
+DEVICE double sum_of_powers(const byte_scores *s, const attention_room *room, uint32_t h, uint32_t most)
+{
+    double sum = own_powers(s, room, h, most);
+    sum = ADD_F64(sum, SHUFFLE_XOR(sum, 1));
+    return ADD_F64(sum, SHUFFLE_XOR(sum, 2));
+}
+#else
 DEVICE float sum_of_powers(const byte_scores *s, const attention_room *room, uint32_t h, uint32_t most)
 {
     float sums[4] = {0, 0, 0, 0};
@@ -302,23 +383,30 @@ DEVICE float sum_of_powers(const byte_scores *s, const attention_room *room, uin
 DEVICE double exact_sum(const byte_scores *s, const attention_room *room, uint32_t h, uint32_t most)
 {
     double sum = 0;
-#if SHARES > 1
-    (void)s;
-    UNROLL_1 for (uint32_t k = THREAD % 4; k < KEYS; k += 4)
-        sum = ADD_F64(sum, room->exact[(most - room->scores[THREAD % 32 / 4 + h * 8][k / 4]) >> k % 4 * 8 & 255]);
-#else
     UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++)
         UNROLL for (uint32_t e = 0; e < 4; e++)
             if (is_key(i / 2, i % 2, e)) sum = ADD_F64(sum, room->exact[(most - s->at[i / 2][i % 2][h]) >> e * 8 & 255]);
-#endif
     sum = ADD_F64(sum, SHUFFLE_XOR(sum, 1));
     return ADD_F64(sum, SHUFFLE_XOR(sum, 2));
 }
+#endif
 
 SELDOM uint32_t exact_share(double power, double sum, double scale)
 {
     const byte_limits l = {0, 0, 255};
     return (uint32_t)exact_byte(power / sum / scale, l);
+}
+
+// The same. `near`: about one over sum and scale, within 2^-20 of it. Float64 without divisions, which take long, decides most of them.
+DEVICE uint32_t close_share(double power, double sum, double scale, float near)
+{
+    const double whole = MUL_F64(sum, scale);
+    double inverse = (double)near;
+    UNROLL for (int i = 0; i < 2; i++) inverse = FMA_F64(inverse, FMA_F64(-whole, inverse, 1), inverse);
+    const double v = MUL_F64(power, inverse), low = ADD_F64(ADD_F64(v, -0x1p-36), ROUNDING_F64), high = ADD_F64(ADD_F64(v, 0x1p-36), ROUNDING_F64);
+    if (low != high || !(v < 256)) return exact_share(power, sum, scale);
+    const uint32_t byte = (uint32_t)(int32_t)ADD_F64(low, -ROUNDING_F64);
+    return byte < 255 ? byte : 255;
 }
 
 // A share less its zero point, which is the type's lowest byte, between two factors that are too small and too large.
@@ -330,6 +418,24 @@ DEVICE uint32_t share_of(float power, float low, float high, uint32_t *differ)
     return bits;
 }
 
+// The shares of four scores, from key `key` on, that lie `below` the largest one.
+DEVICE uint32_t exact_word_of_shares(uint32_t below, uint32_t key, float low, float high, double sum, const attention_room *room, const byte_attention *a)
+{
+    uint32_t four = 0;
+    UNROLL for (uint32_t e = 0; e < 4; e++) {
+        uint32_t own = 0, share = share_of(power_of(room, below, e), low, high, &own);
+        if (own) share = close_share(room->exact[below >> e * 8 & 255], sum, a->share_scale, low);
+        if (key + e < KEYS) four |= (share & 255) << e * 8;
+    }
+    return four;
+}
+
+SELDOM uint32_t exact_shares(uint32_t below, uint32_t key, float low, float high, double sum, const attention_room *room, const byte_attention *a)
+{
+    return exact_word_of_shares(below, key, low, high, sum, room, a);
+}
+
+#if SHARES == 1
 DEVICE uint32_t any_lane(uint32_t bits)
 {
 #ifndef EMULATED
@@ -339,32 +445,37 @@ DEVICE uint32_t any_lane(uint32_t bits)
     return bits;
 #endif
 }
+#endif
 
-// Scores become shares. A thread's sums, those of its neighbours, and the few roundings behind are off by less than `part` of a share.
-DEVICE void find_shares(byte_scores *s, const attention_room *room, uint32_t h, uint32_t most, float sum, const byte_attention *a)
+// Scores become shares. A few roundings are off by less than `part` of a share, and so is a sum in float32: a thread's, and those of its neighbours.
+DEVICE void find_shares(byte_scores *s, const attention_room *room, uint32_t h, uint32_t most, power_sum sum, const byte_attention *a)
 {
-    const float part = (OWN_GROUPS * 2 + SHARES + 14) * 0x1p-24f;
-    const float inverse = 1 / MUL_F32(sum, (float)a->share_scale);
+#if SHARES > 1
+    const float part = 8 * 0x1p-24f, inverse = 1 / (float)MUL_F64(sum, a->share_scale);
+#else
+    const float part = (OWN_GROUPS * 2 + 15) * 0x1p-24f, inverse = 1 / MUL_F32(sum, (float)a->share_scale);
+#endif
     const float low = MUL_F32(inverse, 1 - part), high = MUL_F32(inverse, 1 + part);
-    uint32_t differ = 0;
+    uint32_t differ[MARKS], any = 0;
     byte_scores made;
+    UNROLL for (uint32_t i = 0; i < MARKS; i++) differ[i] = 0;
     UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++) {
         uint32_t v[4];
-        UNROLL for (uint32_t e = 0; e < 4; e++) v[e] = is_key(i / 2, i % 2, e) ? share_of(power_of(room, most - s->at[i / 2][i % 2][h], e), low, high, &differ) : 0;
+        UNROLL for (uint32_t e = 0; e < 4; e++)
+            v[e] = is_key(i / 2, i % 2, e) ? share_of(power_of(room, most - s->at[i / 2][i % 2][h], e), low, high, &differ[i % MARKS]) : 0;
         made.at[i / 2][i % 2][h] = low_bytes(v);
     }
-    if (any_lane(differ)) {
+    UNROLL for (uint32_t i = 0; i < MARKS; i++) any |= differ[i];
+#if SHARES > 1
+    if (any)
+        UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++)
+            if (differ[i]) made.at[i / 2][i % 2][h] = exact_shares(most - s->at[i / 2][i % 2][h], first_key(i / 2, i % 2), low, high, sum, room, a);
+#else
+    if (any_lane(any)) {
         const double exact = exact_sum(s, room, h, most);
-        UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++) {
-            const uint32_t below = most - s->at[i / 2][i % 2][h];
-            uint32_t v[4];
-            UNROLL for (uint32_t e = 0; e < 4; e++) {
-                uint32_t own = 0;
-                v[e] = is_key(i / 2, i % 2, e) ? share_of(power_of(room, below, e), low, high, &own) : 0;
-                if (own) v[e] = exact_share(room->exact[below >> e * 8 & 255], exact, a->share_scale);
-            }
-            made.at[i / 2][i % 2][h] = low_bytes(v);
-        }
+        UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++)
+            made.at[i / 2][i % 2][h] = exact_word_of_shares(most - s->at[i / 2][i % 2][h], first_key(i / 2, i % 2), low, high, exact, room, a);
     }
+#endif
     UNROLL for (uint32_t i = 0; i < OWN_GROUPS * 2; i++) s->at[i / 2][i % 2][h] = made.at[i / 2][i % 2][h];
 }

@@ -368,7 +368,9 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     load_scales(&scales, &a, group, n0);
     begin_bytes(&s, &a, group, m0, n0);
 #else
+    extras more;
     UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+    load_constants(&more, &a, group, n0);
 #endif
     WAIT_FOR_LAST();
 #if TAPS
@@ -381,7 +383,6 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     rests rest;
     if (RESTS_EARLY) load_rests(&rest, &a, group, m0, n0);
 #else
-    extras more;
     load_extras(&more, &a, group, m0, n0, rank);
 #endif
     source x = find_source(&a, group, m0, begin * BK);

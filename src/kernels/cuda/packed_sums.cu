@@ -232,27 +232,35 @@ DEVICE uint32_t unit_column(uint32_t i) { return (void)i, THREAD % SUMS * 8; }
 #define HAS_ROOM (BLOCKS < 3 || (BM == 64 && BN == 64))
 #define BIAS_EARLY (!FINISH && VECTOR && BIASED && HAS_ROOM)
 #define ADDED_EARLY (!FINISH && VECTOR && ADDED && HAS_ROOM && (BM == 64 || BN == 64))
+#define BYTES_EARLY (FINISH == 1 && BLOCKS < 3 && BM == 64 && BN == 64 && SPLITS > 1)
+#define REST_EARLY (BYTES_EARLY && VECTOR && ADDED && !PLANES && !LOOSE)
+#define SCALES_EARLY (FINISH == 4 || BYTES_EARLY)
 #if FINISH
 // What eight columns have of their own. There is room behind the last column.
 typedef struct columns {
     int32_t offsets[8];
-#if FINISH == 4
+#if SCALES_EARLY
     double scales[8];
 #else
-    float factors[8];
     const double *scales;
+#endif
+#if FINISH != 4
+    float factors[8];
 #endif
 } columns;
 
 DEVICE void load_columns(columns *c, const int32_t *offsets, const double *scales, const float *factors, uint64_t at)
 {
     UNROLL for (int e = 0; e < 8; e++) c->offsets[e] = offsets[at + (uint32_t)e];
-#if FINISH == 4
-    (void)factors;
+#if SCALES_EARLY
     UNROLL for (int e = 0; e < 8; e++) c->scales[e] = scales[at + (uint32_t)e];
 #else
-    UNROLL for (int e = 0; e < 8; e++) c->factors[e] = factors[at + (uint32_t)e];
     c->scales = scales + at;
+#endif
+#if FINISH == 4
+    (void)factors;
+#else
+    UNROLL for (int e = 0; e < 8; e++) c->factors[e] = factors[at + (uint32_t)e];
 #endif
 }
 #endif
@@ -278,6 +286,9 @@ typedef struct extras {
 #elif FINISH
     columns columns;
 #endif
+#if REST_EARLY
+    byte_pack rest[ADDED_ROW ? 1 : UNITS];
+#endif
     uint32_t rank;
 } extras;
 
@@ -294,10 +305,23 @@ DEVICE void load_extras(extras *x, const packed *a, uint32_t group, uint64_t m0,
         if (m < a->m && n < a->n) x->added[i] = *(const added_pack *)(a->residual + m * a->y_row + column);
     }
 #endif
-#if FINISH && !LOOSE && !PLANES
-    if (n < a->n) load_columns(&x->columns, a->offsets, a->scales, a->factors, column);
+#if REST_EARLY
+    UNROLL for (uint32_t i = 0; i < (ADDED_ROW ? 1 : UNITS); i++) {
+        const uint64_t m = ADDED_ROW ? 0 : m0 + unit_row(i, rank);
+        if (m < a->m && n < a->n) x->rest[i] = *(const byte_pack *)(a->residual + m * a->y_row + column);
+    }
 #endif
     (void)m0, (void)n, (void)column;
+}
+
+// What is constant is loaded while the kernel before this one runs.
+DEVICE void load_constants(extras *x, const packed *a, uint32_t group, uint64_t n0)
+{
+#if FINISH && !LOOSE && !PLANES
+    const uint64_t n = n0 + unit_column(0), column = group * a->n + n;
+    if (n < a->n) load_columns(&x->columns, a->offsets, a->scales, a->factors, column);
+#endif
+    (void)x, (void)a, (void)group, (void)n0;
 }
 
 #if FINISH
@@ -319,18 +343,40 @@ DEVICE Y finish_one(const packed *a, const columns *c, uint32_t e, int32_t sum, 
 #endif
 }
 
+#if FINISH == 1 && ADDED
+// Adds the bytes of R. A margin to both sides decides, as in byte_rows.cu: one branch for all eight.
+DEVICE void add_rest(byte_pack *p, byte_pack r, const byte_binary *q)
+{
+    const float end = ROUNDING_F32 + (float)q->limits.zero;
+    uint32_t differ = 0;
+    byte_pack y;
+    UNROLL for (int e = 0; e < 8; e++) {
+        const float from = FMA_F32((float)((int32_t)(r.at[e] ^ q->b_flip) - q->b_zero), q->b_factor, -q->margin);
+        const float less = FMA_F32((float)((int32_t)(p->at[e] ^ q->a_flip) - q->a_zero), q->a_factor, from), more = ADD_F32(less, 2 * q->margin);
+        const uint32_t lowest = f32_bits(ADD_F32(less, end));
+        const int32_t v = (int32_t)(lowest - f32_bits(ROUNDING_F32));
+        differ |= lowest ^ f32_bits(ADD_F32(more, end));
+        y.at[e] = (u8)(v < q->limits.low ? q->limits.low : v > q->limits.high ? q->limits.high : v);
+    }
+    if (differ)
+        UNROLL for (int e = 0; e < 8; e++) y.at[e] = byte_sum(p->at[e], r.at[e], q);
+    *p = y;
+}
+#endif
+
 // Eight neighbours of a row of Y, `step` elements apart, of which `count` exist.
-DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t step, uint64_t column, uint32_t count, const int32_t *sum)
+DEVICE void finish_8(const packed *a, const extras *x, uint32_t i, const columns *c, uint64_t at, uint64_t step, uint64_t column, uint32_t count, const int32_t *sum)
 {
 #if FINISH == 1
     const byte_limits l = {zero_at(a, column), a->low, a->high};
     int32_t whole[8];
     UNROLL for (int e = 0; e < 8; e++) whole[e] = (int32_t)((uint32_t)sum[e] + (uint32_t)c->offsets[e]);
     byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
-    (void)column;
-#if ADDED // and VECTOR
-    const byte_pack r = *(const byte_pack *)(a->residual + (ADDED_ROW ? column : at));
-    UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], sum_at(a, column));
+    (void)column, (void)x, (void)i;
+#if REST_EARLY
+    add_rest(&p, x->rest[ADDED_ROW ? 0 : i], sum_at(a, column));
+#elif ADDED // and VECTOR
+    add_rest(&p, *(const byte_pack *)(a->residual + (ADDED_ROW ? column : at)), sum_at(a, column));
 #endif
 #if LOOKED_UP
     UNROLL for (int e = 0; e < 8; e++) p.at[e] = a->table[p.at[e]];
@@ -344,7 +390,7 @@ DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t st
 #else
     Y y[8];
     float bias[8] = {0}, more[8] = {0};
-    (void)column;
+    (void)column, (void)x, (void)i;
 #if VECTOR
     if (BIASED) {
         const bias_pack p = *(const bias_pack *)(a->bias + column);
@@ -383,12 +429,12 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
     columns c;
     load_columns(&c, x->room->offsets, x->room->scales, x->room->factors, (uint32_t)(n % BN));
     UNROLL for (int e = 0; e < 8; e++) v[e] -= x->room->zeros[n % BN + (uint32_t)e] * x->room->row_sums[m % BM];
-    finish_8(a, &c, (group * a->m + m) * a->y_row + n, 1, column, count, v);
+    finish_8(a, x, i, &c, (group * a->m + m) * a->y_row + n, 1, column, count, v);
 #elif PLANES
     const uint64_t image = quotient(m, a->pixels);
     columns c;
     load_columns(&c, a->offsets, a->scales, a->factors, column);
-    finish_8(a, &c, (image * a->y_row + column) * a->pixels + m - image * a->pixels, a->pixels, column, count, v);
+    finish_8(a, x, i, &c, (image * a->y_row + column) * a->pixels + m - image * a->pixels, a->pixels, column, count, v);
 #else
 #if MAPPED
     columns c = x->columns;
@@ -398,9 +444,9 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
     const four *const own = (const four *)(a->mapped + (uint64_t)kind * a->kind_pitch + column);
     const four f[2] = {own[0], own[1]};
     UNROLL for (int e = 0; e < 8; e++) c.offsets[e] = f[e / 4].at[e % 4];
-    finish_8(a, &c, m * a->y_row + column, 1, column, count, v);
+    finish_8(a, x, i, &c, m * a->y_row + column, 1, column, count, v);
 #else
-    finish_8(a, &x->columns, m * a->y_row + column, 1, column, count, v);
+    finish_8(a, x, i, &x->columns, m * a->y_row + column, 1, column, count, v);
 #endif
 #endif
 }

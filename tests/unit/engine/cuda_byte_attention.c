@@ -239,10 +239,47 @@ static void test_cuda_byte_attention__tables_behind_products(void **state)
     expect_y_on(&b, NULL, "QuantizeLinear QGemm Lookup DequantizeLinear");
 }
 
+/* The bytes of a product and a row as a function. */
+static model_builder function_of_sum(bool all_known)
+{
+    static const int64_t WEIGHTS[] = {16, 8}, ROW[] = {8};
+    model_builder b = start_quantised("6, 16", PGY_I8);
+    bytes(&b, "w", PGY_I8, 2, WEIGHTS, -100, 1);
+    grid(&b, "ws", 0.011f, "wz", PGY_I8, 0);
+    builder_node(&b, "DequantizeLinear", "w ws wz", "wd");
+    builder_node(&b, "MatMul", "xd wd", "p");
+    quantise(&b, "p", "q", 0.05f, PGY_I8, 4);
+    if (all_known) {
+        bytes(&b, "r", PGY_I8, 1, ROW, -3, 1);
+        grid(&b, "rs", 0.013f, "rz", PGY_I8, 2);
+        builder_node(&b, "DequantizeLinear", "r rs rz", "rd");
+    } else {
+        builder_input(&b, "row", PGY_F32, "8");
+        quantise(&b, "row", "r", 0.013f, PGY_I8, 2);
+    }
+    builder_node(&b, "Add", "qd rd", "s");
+    quantise(&b, "s", "t", 0.05f, PGY_I8, 1);
+    builder_node(&b, "Sigmoid", "td", "f");
+    end_quantised(&b, "f", 0.004f, PGY_I8, -128);
+    return b;
+}
+
+static void test_cuda_byte_attention__tables_behind_sums(void **state)
+{
+    (void)state;
+    model_builder b = function_of_sum(true);
+    expect_y_on(&b, "cuda", "QuantizeLinear QLinearMatMul DequantizeLinear");
+    b = function_of_sum(false);
+    expect_y_on(&b, "cuda", "QuantizeLinear QuantizeLinear QLinearMatMul Lookup DequantizeLinear");
+    b = function_of_sum(true);
+    expect_y_on(&b, NULL, "QuantizeLinear QLinearMatMul QLinearAdd Lookup DequantizeLinear");
+}
+
 static void test_cuda_byte_attention__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_fuse_byte_attention)) skip();
     test_cuda_byte_attention__others_are_joined(state);
     test_cuda_byte_attention__tables_behind_products(state);
+    test_cuda_byte_attention__tables_behind_sums(state);
     refuse_allocations_of(NULL);
 }

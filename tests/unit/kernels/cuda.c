@@ -205,11 +205,16 @@ static void test_cuda__products_of_bytes(void **state)
           "3~0.1", "b3", "b192", "3~0.02", "b3", "3~0.1", "b3");
     BYTES("pgy", "QLinearMatMul", "parts=2", "u7x2064", "~0.02", "u", "b2064x96", "96~0.01", "b=0",
           "2~0.5", "b2", "b96", "2~0.5", "b2", "2~0.5", "b2");
-    /* a table behind the product: in registers, behind parts of k, of any matrices */
+    /* a table behind the product, or behind its sum with a row: in registers, behind parts of k, of
+     * any matrices */
     BYTES("pgy", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01", "b=0", "i48",
           "~0.1", "b", "b256");
     BYTES("pgy", "QGemm", "transB=1", "u70x1040", "~0.02", "u", "b40x1040", "40~0.01", "b=0", "i40",
           "~0.5", "u", "u256");
+    BYTES("pgy", "QLinearMatMul", "", "b70x144", "~0.02", "b", "b144x80", "80~0.01", "b=0", "~0.1",
+          "b", "b80", "~0.02", "b", "~0.1", "b", "b256");
+    BYTES("pgy", "QLinearMatMul", "", "u70x2064", "~0.02", "u", "b2064x40", "~0.01", "b=0", "~0.5",
+          "u", "u40", "~0.5", "u", "~0.5", "u", "u256");
     BYTES("pgy", "QGemm", "", "b20x50", "~0.02", "b", "b50x33", "~0.01", "b", "i33", "~0.1", "b",
           "b256");
     /* many products: rows and columns of B, steps of k, tiles that end, zero points, a side that
@@ -254,6 +259,7 @@ static void test_cuda__rows_of_bytes(void **state)
 #define NORM_BYTES(...) BYTES("pgy", "QLinearLayerNormalization", "", __VA_ARGS__)
     NORM_BYTES("b37x768", "~0.02", "b", "768", "768", "~0.03", "b");
     NORM_BYTES("b530x516", "~0.02", "b", "516", "516", "~0.03", "b");
+    NORM_BYTES("b5x1040", "~0.02", "b", "1040", "1040", "~0.03", "b");
     NORM_BYTES("u2x5x68", "~0.3", "u", "68", "-", "~0.01", "b");
     NORM_BYTES("b9x260", "~0.02", "b", "260", "260", "~0.03", "u", "b9x260", "~0.05", "b", "~0.04",
                "b");
