@@ -37,6 +37,10 @@ typedef struct byte_loops {
     /* steps[0] of a, steps[1] of b: 1, or 0 for an operand of one element, used for all */
     void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
                    const byte_binary *q);
+    /* Rows of up to INT_MAX_COLUMNS elements: those of y and b lie `stride` apart, those of a
+     * INT_MAX_COLUMNS. y may be b. */
+    void (*binary_rows)(uint8_t *y, size_t stride, const uint8_t *a, const uint8_t *b, size_t rows,
+                        size_t n, const byte_binary *q);
     void (*map)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);
     void (*max)(uint8_t *y, const uint8_t *x, size_t n, uint8_t flip); /* y = max(x, y) */
     /* sums[i] += x[i] ^ flip */
@@ -70,6 +74,14 @@ static inline uint8_t byte_binary_exact(uint8_t a, uint8_t b, const byte_binary 
     const double moved = nearbyint(v) + (double)q->finish.zero;
     if (!(moved > (double)q->finish.low)) return (uint8_t)q->finish.low;
     return (uint8_t)(moved < (double)q->finish.high ? (int32_t)moved : q->finish.high);
+}
+
+/* Are zero points and limits in the ranges of bytes? Members read from a plan file can have any
+ * value. */
+static inline bool byte_binary_is_valid(const byte_binary *q)
+{
+    return q->a_zero >= 0 && q->a_zero < 256 && q->b_zero >= 0 && q->b_zero < 256 &&
+           int_finish_is_valid(&q->finish);
 }
 
 /* One mean, by the definition. */

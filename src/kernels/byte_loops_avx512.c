@@ -115,6 +115,69 @@ TARGET static inline __mmask64 first_bytes(size_t n)
     return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
 }
 
+TARGET static inline __m512 widen_bytes(__m128i bytes, uint8_t flip)
+{
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_xor_si128(bytes, _mm_set1_epi8((char)flip))));
+}
+
+/* A row of n elements, in as many vectors. */
+TARGET static inline __attribute__((always_inline)) void byte_loop_row(
+    size_t vectors, uint8_t *y, const uint8_t *a, const uint8_t *b, size_t n, const byte_binary *q,
+    const factors *f, const byte_limits *limits)
+{
+    __m512i v[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                    _mm512_setzero_si512()};
+    uint8_t made[64];
+#pragma GCC unroll 3
+    for (size_t i = 0; i < vectors; i++) {
+        const __mmask16 some = (__mmask16)first_bytes(n - 16 * i);
+        v[i] = byte_loop_join(widen_bytes(_mm_maskz_loadu_epi8(some, a + 16 * i), q->a_flip),
+                              widen_bytes(_mm_maskz_loadu_epi8(some, b + 16 * i), q->b_flip), q, f);
+    }
+    if (__builtin_expect(!is_any_close(v, vectors), 1)) {
+        store_bytes(y, n, v, limits);
+        return;
+    }
+    /* Not to y, which may be the same memory as b: the loop below still reads b. */
+    store_bytes(made, 64, v, limits);
+    for (size_t i = 0; i < vectors; i++)
+        for (unsigned left = find_close(v[i]); left; left &= left - 1) {
+            const size_t at = 16 * i + (size_t)__builtin_ctz(left);
+            if (at < n) made[at] = byte_binary_exact(a[at] ^ q->a_flip, b[at] ^ q->b_flip, q);
+        }
+    memcpy(y, made, n);
+}
+
+TARGET static inline __attribute__((always_inline)) void byte_loop_rows_of(
+    size_t vectors, uint8_t *y, size_t stride, const uint8_t *a, const uint8_t *b, size_t rows,
+    size_t n, const byte_binary *q, const factors *f)
+{
+    const byte_limits limits = find_limits(&q->finish);
+    for (; rows > 0; rows--, y += stride, b += stride, a += INT_MAX_COLUMNS)
+        byte_loop_row(vectors, y, a, b, n, q, f, &limits);
+}
+
+TARGET static void byte_loop_binary_rows(uint8_t *y, size_t stride, const uint8_t *a,
+                                         const uint8_t *b, size_t rows, size_t n,
+                                         const byte_binary *q)
+{
+    static const uint32_t BOTH[2] = {1, 1};
+    const factors f = find_factors(q);
+    if (!f.fits)
+        for (size_t r = 0; r < rows; r++)
+            byte_loop_binary(y + r * stride, a + r * INT_MAX_COLUMNS, b + r * stride, BOTH, n, q);
+    else if (n == 48)
+        byte_loop_rows_of(3, y, stride, a, b, rows, 48, q, &f);
+    else if (n > 32)
+        byte_loop_rows_of(3, y, stride, a, b, rows, n, q, &f);
+    else if (n > 16)
+        byte_loop_rows_of(2, y, stride, a, b, rows, n, q, &f);
+    else
+        byte_loop_rows_of(1, y, stride, a, b, rows, n, q, &f);
+}
+#define BINARY_ROWS byte_loop_binary_rows
+
 TARGET static void byte_loop_max_of(uint8_t *y, const uint8_t *const *lines, size_t count, size_t n,
                                     uint8_t flip)
 {

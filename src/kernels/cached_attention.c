@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention, computed in float32, over keys and values that lie row by row in memory, with or without caches.
- * Rows of the caches and new rows are joined in the outputs; the workspace has them if there are no
- * such outputs. Without caches, keys and values are read where they are. A unit is some query rows
- * that share a head of keys. If a head has one unit, it also joins its rows, which are in the cache
- * then; else a phase before does. Many keys are computed in parts of fixed length, which a last
- * phase joins. In 16 bits a unit widens what it reads; caches stay in 16 bits. */
+/* Attention, computed in float32, over keys and values that lie row by row in memory, with or
+ * without caches. Rows of the caches and new rows are joined in the outputs; the workspace has them
+ * if there are no such outputs. Without caches, keys and values are read where they are. A unit is
+ * some query rows that share a head of keys. If a head has one unit, it also joins its rows, which
+ * are in the cache then; else a phase before does. Many keys are computed in parts of fixed length,
+ * which a last phase joins. In 16 bits a unit widens what it reads, unless the unit before it did;
+ * caches stay in 16 bits. */
 #include "kernels/cached_attention.h"
 
 #include <math.h>
@@ -303,7 +304,7 @@ static void read_row_mask(attention_row *to, const params *p, const kernel_run *
     const void *mask = r->tensors[cached_mask_input(p)];
     const bool bools = p->mask == CACHED_BOOLS;
     if (to->to > p->m_keys) to->to = p->m_keys;
-    if (!p->m_keys) return; /* a mask without columns has no elements */
+    if (!p->m_keys) return;         /* a mask without columns has no elements */
     if (p->mask == CACHED_HALVES) { /* widen_masks does the others */
         if (!p->m_key) loops_of(p)->widen(&to->shift, (const uint16_t *)mask + at, 1);
     } else if (p->m_key) {
@@ -377,53 +378,76 @@ static const float *gather_query(const params *p, const kernel_run *r, uint64_t 
 
 /* ---- 16 bits -------------------------------------------------------------------------------- */
 
-/* Widens `count` rows of keys or values, from row `from` of a head on. */
-static const float *widen_rows(const params *p, const kernel_run *r, float *to, size_t i,
-                               uint64_t group, uint64_t from, uint64_t count)
+/* The keys of a head that a part has widened, and their values. Its next unit is mostly one of the
+ * same head. */
+typedef struct widened {
+    uint64_t group, from, to;
+} widened;
+
+/* Widens rows [from, to) of keys or values of a head. `room` begins with row `base`. */
+static void widen_rows(const params *p, const kernel_run *r, float *room, size_t i, uint64_t group,
+                       uint64_t base, uint64_t from, uint64_t to)
 {
     uint64_t step;
     const uint16_t *x = (const uint16_t *)cached_rows(p, r, i, group, &step);
-    const uint64_t size = p->sizes[i];
+    const uint64_t size = p->sizes[i], count = to > from ? to - from : 0;
+    float *y = room + (from - base) * size;
     x += from * step;
-    if (step == size) loops_of(p)->widen(to, x, count * size);
+    if (step == size) loops_of(p)->widen(y, x, count * size);
     for (uint64_t k = 0; step != size && k < count; k++)
-        loops_of(p)->widen(to + k * size, x + k * step, size);
-    return to;
+        loops_of(p)->widen(y + k * size, x + k * step, size);
 }
 
-/* Widens what a unit reads: the keys that some row of it sees, their values and masks. Rows count
- * keys from the first of them then. */
-static void widen_unit(attention_rows *a, const params *p, const kernel_run *r, uint64_t group,
-                       uint64_t first)
+/* Widens those of keys [from, to) and their values that are not yet in the room, whose first row is
+ * `base`. */
+static void widen_keys(widened *w, const params *p, const kernel_run *r, float *const *rooms,
+                       uint64_t group, uint64_t base, uint64_t from, uint64_t to)
+{
+    if (w->group != group || base || from > w->to || to < w->from)
+        *w = (widened){.group = group, .from = from, .to = from};
+    for (size_t i = 0; i < 2; i++) {
+        widen_rows(p, r, rooms[i], i, group, base, from, w->from);
+        widen_rows(p, r, rooms[i], i, group, base, w->to, to);
+    }
+    w->from = from < w->from ? from : w->from;
+    w->to = to > w->to ? to : w->to;
+}
+
+/* Widens what a unit reads: the keys that some row of it sees, their values and masks. In a part of
+ * many keys, rows count keys from the first of them then. */
+static void widen_unit(attention_rows *a, widened *w, const params *p, const kernel_run *r,
+                       uint64_t group, uint64_t first)
 {
     uint64_t scratch[CACHED_END + 1], from = UINT64_MAX, to = 0;
-    float *room = r->scratch;
     cached_scratch(scratch, p);
+    float *const rooms[2] = {(float *)r->scratch + scratch[CACHED_WIDE],
+                             (float *)r->scratch + scratch[CACHED_WIDE + 1]};
     for (uint64_t i = 0; i < a->rows; i++) {
         if (a->row[i].from < from) from = a->row[i].from;
         if (a->row[i].to > to) to = a->row[i].to;
     }
-    const uint64_t count = to > from ? to - from : 0;
-    a->keys = widen_rows(p, r, room + scratch[CACHED_WIDE], 0, group, from, count);
-    a->values = widen_rows(p, r, room + scratch[CACHED_WIDE + 1], 1, group, from, count);
+    const uint64_t base = cached_key_parts(p) > 1 ? from : 0;
+    widen_keys(w, p, r, rooms, group, base, from, to > from ? to : from);
+    a->keys = rooms[0];
+    a->values = rooms[1];
     a->key_step = p->sizes[0];
     a->value_step = p->sizes[1];
     for (uint64_t i = 0; i < a->rows; i++) {
         attention_row *row = &a->row[i];
-        row->from -= from;
-        row->to -= from;
-        if (row->open) row->open += from;
-        if (row->mask) row->mask += from;
+        row->from -= base;
+        row->to -= base;
+        if (row->open) row->open += base;
+        if (row->mask) row->mask += base;
         if (p->mask != CACHED_HALVES || !p->m_key) continue;
-        float *mask = room + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
+        float *mask = (float *)r->scratch + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
         row->mask = mask;
         if (row->from >= row->to) { /* rows side by side are read together */
-            memset(mask, 0, count * sizeof *mask);
+            memset(mask + (from - base), 0, (to > from ? to - from : 0) * sizeof *mask);
             continue;
         }
         const uint16_t *x = (const uint16_t *)r->tensors[cached_mask_input(p)] +
-                            mask_at(p, query_at(p, group, first + i)) + from;
-        loops_of(p)->widen(mask, x, row->to);
+                            mask_at(p, query_at(p, group, first + i)) + base;
+        loops_of(p)->widen(mask + row->from, x + row->from, row->to - row->from);
     }
 }
 
@@ -448,7 +472,7 @@ static float *part_sums(const params *p, const kernel_run *r, uint64_t group)
            group * cached_key_parts(p) * rows * (p->sizes[1] + 2);
 }
 
-static void cached_unit(const params *p, const kernel_run *r, uint64_t index)
+static void cached_unit(const params *p, const kernel_run *r, widened *w, uint64_t index)
 {
     const uint64_t across = cached_row_units(p), parts = cached_key_parts(p);
     const uint64_t group = index / parts / across, first = index / parts % across * ATTENTION_ROWS;
@@ -469,7 +493,7 @@ static void cached_unit(const params *p, const kernel_run *r, uint64_t index)
         }
     }
     if (p->half) {
-        widen_unit(&a, p, r, group, first);
+        widen_unit(&a, w, p, r, group, first);
     } else {
         a.keys = (const float *)cached_rows(p, r, 0, group, &a.key_step);
         a.values = (const float *)cached_rows(p, r, 1, group, &a.value_step);
@@ -505,13 +529,14 @@ static void cached_join_phase(const params *p, const kernel_run *r)
 static void cached_unit_phase(const params *p, const kernel_run *r)
 {
     const bool alone = cached_joins_alone(p), shared = alone && is_shared(p, r);
+    widened w = {.group = UINT64_MAX};
     size_t from, to;
     if (shared && r->part) return;
     if (shared) cached_join_in_place(p, r);
     kernel_share(&from, &to, cached_units(p), r->part, shared ? 1 : r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         for (size_t which = 0; alone && !shared && which < 2; which++) cached_join(p, r, which, i);
-        cached_unit(p, r, i);
+        cached_unit(p, r, &w, i);
     }
 }
 
@@ -548,12 +573,12 @@ static void cached_run(const kernel_run *r)
     }
 }
 
-#define ROW(family, operators, suffix, level, flops_per_ns)                             \
-    {                                                                                  \
-        .name = family "_attention_f32_" #suffix, .version = 3, .ops = operators,      \
-        .needs = level, .rates = {flops_per_ns},                                       \
-        .flags = KERNEL_JOINS_CACHES | KERNEL_SHORT_PARTS, .accept = cached_accept,    \
-        .prepare = cached_prepare, .run = cached_run, .extent = cached_attention_extent \
+#define ROW(family, operators, suffix, level, flops_per_ns)                                       \
+    {                                                                                             \
+        .name = family "_attention_f32_" #suffix, .version = 3, .ops = operators, .needs = level, \
+        .rates = {flops_per_ns}, .flags = KERNEL_JOINS_CACHES | KERNEL_SHORT_PARTS,               \
+        .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                    \
+        .extent = cached_attention_extent                                                         \
     }
 const kernel KERNELS_cached_attention[] = {
     ROW("cached", "Attention pgy:Attention", portable, CPU_PORTABLE, 12),

@@ -240,10 +240,11 @@ void int_conv_plan_turned(int_conv *p, cpu_level level)
     const int_tile *t = int_tile_of(level);
     const uint64_t width = t->vectors * t->lanes;
     p->level = level;
+    const uint64_t channels = p->joined ? p->in * (uint64_t)p->kernel[2] : p->in;
     p->turned = 1;
-    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
+    p->quads = (channels + INT_GROUP - 1) / INT_GROUP;
     p->tiles = (p->out + width - 1) / width;
-    const uint64_t steps = p->taps * p->quads * INT_GROUP;
+    const uint64_t steps = int_conv_tap_count(p) * p->quads * INT_GROUP;
     place_packed(p, p->tiles * width * steps, steps);
 }
 
@@ -265,7 +266,8 @@ double int_conv_product_count(const int_conv *p)
 static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel, size_t *step)
 {
     const int_tile *t = int_tile_of((cpu_level)p->level);
-    const size_t group = channel / p->out, at = channel % p->out, steps = p->taps * p->quads;
+    const size_t group = channel / p->out, at = channel % p->out;
+    const size_t steps = int_conv_tap_count(p) * p->quads;
     if (!p->turned) {
         *step = t->rows * INT_GROUP;
         return packed + (group * p->row_groups + at / t->rows) * steps * *step +
@@ -285,15 +287,18 @@ static void int_conv_pack_channel(uint8_t *packed, const int_conv *p, const kern
     const kernel_tensor *w = &u->inputs[at->w];
     const size_t shift = w->dtype == PGY_U8 ? 128 : 0;
     const uint8_t *from = (const uint8_t *)w->data + channel * p->in * p->taps;
+    const size_t width = (size_t)p->kernel[2];
     size_t step_bytes;
     uint8_t *to = find_weights(packed, p, channel, &step_bytes);
     int32_t sum = 0;
     for (size_t c = 0; c < p->in; c++)
         for (size_t t = 0; t < p->taps; t++) {
             const int8_t value = (int8_t)(from[c * p->taps + t] - shift);
-            const size_t step = t * p->quads + c / INT_GROUP;
-            to[step * step_bytes + c % INT_GROUP] = (uint8_t)value;
-            packed[p->at_ones + step * INT_GROUP + c % INT_GROUP] = 1;
+            const size_t row = p->joined ? t / width : t;
+            const size_t at_step = p->joined ? t % width * p->in + c : c;
+            const size_t step = row * p->quads + at_step / INT_GROUP;
+            to[step * step_bytes + at_step % INT_GROUP] = (uint8_t)value;
+            packed[p->at_ones + step * INT_GROUP + at_step % INT_GROUP] = 1;
             sum += value;
         }
     ((int32_t *)(packed + p->at_sums))[channel] = sum;
@@ -482,7 +487,7 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
 
 #define ROW(suffix, level, products_per_ns)                                              \
     {                                                                                    \
-        .name = "conv_int8_" #suffix, .version = 2,                                      \
+        .name = "conv_int8_" #suffix, .version = 3,                                      \
         .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv "      \
                "pgy:QuantizedConv",                                                      \
         .needs = level, .rates = {products_per_ns},                                      \

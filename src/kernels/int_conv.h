@@ -41,6 +41,7 @@ typedef struct int_conv {
     uint32_t small;                 /* every sum that can occur, times its scale, is below 2^14 */
     uint32_t last;                  /* the image has its channels last: int_conv_last.h */
     uint32_t turned;                /* a vector holds output channels instead of positions */
+    uint32_t joined;                /* the taps of a row are one, which reads all their channels */
     uint32_t bias_input, sum_input; /* indices of the float32 bias and sum inputs; 0: absent */
     int_finish finish;
     uint64_t batch, groups, in, out; /* in, out: channels of one group */
@@ -80,6 +81,12 @@ void int_conv_run(const kernel_run *r);
 void int_conv_extent_tensors(kernel_extent *e, const int_conv *p);
 /* Are the sizes from a plan file small enough that nothing computed from them overflows? */
 bool int_conv_has_valid_sizes(const int_conv *p);
+
+/* Taps that the sums are computed for. */
+static inline uint64_t int_conv_tap_count(const int_conv *p)
+{
+    return p->joined ? p->taps / (uint64_t)p->kernel[2] : p->taps;
+}
 
 /* Pixels of one phase of one channel. */
 static inline uint64_t int_conv_phase_pixels(const int_conv *p)

@@ -456,7 +456,7 @@ static void int_conv_depthwise_run(const kernel_run *r)
 
 #define ROW(suffix, level, products_per_ns)                                              \
     {                                                                                    \
-        .name = "conv_int8_depthwise_" #suffix, .version = 2,                            \
+        .name = "conv_int8_depthwise_" #suffix, .version = 3,                            \
         .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv",      \
         .needs = level, .rates = {products_per_ns}, .accept = int_conv_depthwise_accept, \
         .prepare = int_conv_depthwise_prepare, .run = int_conv_depthwise_run,            \

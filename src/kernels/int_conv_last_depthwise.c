@@ -247,14 +247,14 @@ static void last_depthwise_line(const last_depthwise *p, const kernel_run *r, si
     const size_t per_image = (size_t)(p->w.out[0] * p->w.out[1]), channels = p->c.groups;
     const char *packed = r->packed;
     const size_t rest = channels % LAST_DEPTHWISE_BLOCK;
-    positions s = {.functions = last_depthwise_find((cpu_level)p->c.level, channels),
-                   .at = {.p = p,
-                          .weights = r->packed,
-                          .offsets = r->workspace,
-                          .scales = (const double *)(packed + p->c.at_scales),
-                          .factors = (const float *)(packed + p->c.at_factors),
-                          .y = (uint8_t *)r->tensors[p->c.inputs] +
-                               index * (size_t)p->w.out[2] * channels}};
+    positions s = {
+        .functions = last_depthwise_find((cpu_level)p->c.level, channels),
+        .at = {.p = p,
+               .weights = r->packed,
+               .offsets = r->workspace,
+               .scales = (const double *)(packed + p->c.at_scales),
+               .factors = (const float *)(packed + p->c.at_factors),
+               .y = (uint8_t *)r->tensors[p->c.inputs] + index * (size_t)p->w.out[2] * channels}};
     const uint8_t *outside = (const uint8_t *)(s.at.offsets + filled_channels(p));
     if (s.functions.pair && rest <= LAST_DEPTHWISE_BLOCK / 2) s.rest = rest;
     pixel_line_start(&s.line, &p->w,
@@ -287,7 +287,7 @@ static void int_conv_last_depthwise_run(const kernel_run *r)
 
 #define ROW(suffix, level, products_per_ns)                                             \
     {                                                                                   \
-        .name = "conv_int8_last_depthwise_" #suffix, .version = 1,                      \
+        .name = "conv_int8_last_depthwise_" #suffix, .version = 2,                      \
         .ops = "com.microsoft:QLinearConv pgy:QLinearConv", .needs = level,             \
         .rates = {products_per_ns}, .accept = int_conv_last_depthwise_accept,           \
         .prepare = int_conv_last_depthwise_prepare, .run = int_conv_last_depthwise_run, \

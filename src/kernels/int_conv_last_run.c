@@ -2,7 +2,6 @@
 /* Convolution of bytes whose channels are last: the copy of the image, and tiles of positions and
  * output channels. */
 #include "base/cancel.h"
-#include "kernels/int_amx.h"
 #include "kernels/int_conv_last.h"
 
 /* ---- The image ------------------------------------------------------------------------------ */
@@ -11,7 +10,7 @@
  * zeros. */
 static void copy_pixels(const int_conv_last *p, uint8_t *to, const uint8_t *from, size_t count)
 {
-    const size_t in = p->c.in, group = p->c.quads * INT_GROUP, runs = count * p->c.groups;
+    const size_t in = p->c.in, group = int_conv_last_channels(p), runs = count * p->c.groups;
     const uint8_t flip = p->c.x_signed ? 0x80 : 0;
     if (in == group) {
         if (!flip) {
@@ -30,7 +29,7 @@ static void copy_pixels(const int_conv_last *p, uint8_t *to, const uint8_t *from
 /* Pixels of the padding. */
 static void fill_pixels(const int_conv_last *p, uint8_t *to, size_t count, uint8_t zero)
 {
-    const size_t in = p->c.in, group = p->c.quads * INT_GROUP, runs = count * p->c.groups;
+    const size_t in = p->c.in, group = int_conv_last_channels(p), runs = count * p->c.groups;
     memset(to, zero, runs * group);
     if (in == group) return;
     for (size_t i = 0; i < runs; i++, to += group) memset(to + in, 0, group - in);
@@ -104,15 +103,31 @@ static void subtract_zeros(const strip *s, int_job j, size_t kind, size_t rows)
         }
 }
 
-/* Computes the sums of up to `left` positions. @return their number */
-static size_t int_conv_last_sums(const strip *s, const int_job *j, size_t left)
+/* Are only tiles of seven and eight rows left if the next one has seven? */
+static bool takes_seven(const strip *s, size_t left)
+{
+    const size_t tiles = (left + s->tile->rows - 1) / s->tile->rows;
+    const size_t missing = tiles * s->tile->rows - left;
+    return missing && missing <= tiles && s->tile->seven[s->vectors - 1] && !s->p->c.w_has_zero;
+}
+
+/* Computes the sums of up to `left` positions, or the bytes of a full tile with `finish`, which
+ * j->finish then holds. @return their number */
+static size_t int_conv_last_sums(const strip *s, int_job *j, size_t left, const int_finish *finish)
 {
     enum { FEW = 4 };
     /* Behind the copy there is room for positions that do not count. */
     const bool fills = s->p->copies && left > FEW && left < INT_AMX_ROWS;
     size_t kind, rows = int_amx_run(s->amx, j, fills ? INT_AMX_ROWS : left, s->vectors);
+    j->finish = NULL;
     if (rows) return rows < left ? rows : left;
+    if (takes_seven(s, left)) {
+        j->finish = finish;
+        s->tile->seven[s->vectors - 1](j);
+        return s->tile->rows - 1;
+    }
     rows = int_tile_rows(s->tile, left, &kind);
+    if (rows == s->tile->rows) j->finish = finish;
     if (s->p->copies && rows < left && left < s->tile->rows) {
         rows = left;
         kind++;
@@ -123,13 +138,13 @@ static size_t int_conv_last_sums(const strip *s, const int_job *j, size_t left)
     return rows;
 }
 
-/* Lines of the output, computed in one go: x is the pixel of the first position, y its output. Of
- * `pitch` positions in the image, the first `line` belong to a line, and the others do not count.
- */
+/* Lines of the output, computed in one go: x is the pixel of the first position, y its output,
+ * whose rows are y_row bytes apart. Of `pitch` positions in the image, the first `line` belong to a
+ * line, and the others do not count. */
 typedef struct lines_of {
-    const uint8_t *x;
+    const uint8_t *x, *r; /* r: what will be added to the first output, or NULL */
     uint8_t *y;
-    size_t lines, line, pitch;
+    size_t y_row, lines, line, pitch;
 } lines_of;
 
 /* Finishes `rows` positions from `at` on. */
@@ -138,7 +153,7 @@ static void int_conv_last_finish(const strip *s, const lines_of *l, const int32_
 {
     const int_conv *c = &s->p->c;
     const char *packed = s->r->packed;
-    const size_t channels = c->groups * c->out, channel = s->group * c->out + s->first;
+    const size_t channel = s->group * c->out + s->first;
     const int32_t *offsets =
         (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
     for (size_t n; rows > 0; rows -= n, at += n, sums += n * INT_MAX_COLUMNS) {
@@ -146,8 +161,8 @@ static void int_conv_last_finish(const strip *s, const lines_of *l, const int32_
         n = l->pitch - column < rows ? l->pitch - column : rows;
         if (column >= l->line) continue;
         const size_t counted = l->line - column < n ? l->line - column : n;
-        s->tile->finish_columns(l->y + (line * l->line + column) * channels + channel, channels,
-                                sums, counted, s->count, &c->finish, offsets,
+        s->tile->finish_columns(l->y + (line * l->line + column) * l->y_row, l->y_row, sums,
+                                counted, s->count, &c->finish, offsets,
                                 (const double *)(packed + c->at_scales) + channel,
                                 (const float *)(packed + c->at_factors) + channel);
     }
@@ -162,7 +177,7 @@ static bool int_conv_last_can_fuse(const strip *s, const lines_of *l, int_job *j
     if (!s->tile->fuses || s->amx->amx || c->w_has_zero || l->lines > 1 ||
         s->count < INT_MAX_COLUMNS)
         return false;
-    j->y_stride = c->groups * c->out;
+    j->y_stride = l->y_row;
     j->offsets = (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
     j->scales = (const double *)(packed + c->at_scales) + channel;
     j->factors = (const float *)(packed + c->at_factors) + channel;
@@ -170,27 +185,38 @@ static bool int_conv_last_can_fuse(const strip *s, const lines_of *l, int_job *j
     return true;
 }
 
+/* Fetches the bytes that will be added to the outputs of a tile. */
+static void fetch_added(const strip *s, const uint8_t *r, size_t rows)
+{
+    const size_t channels = s->p->c.groups * s->p->c.out;
+    for (size_t i = 0; i < rows; i++) {
+        __builtin_prefetch(r + i * channels, 1);
+        __builtin_prefetch(r + i * channels + s->count - 1, 1);
+    }
+}
+
 static void int_conv_last_lines(const strip *s, const lines_of *l)
 {
     const int_conv_last *p = s->p;
     const int_conv *c = &p->c;
     const size_t width = s->tile->vectors * s->tile->lanes;
-    const size_t count = (l->lines - 1) * l->pitch + l->line;
+    const size_t count = (l->lines - 1) * l->pitch + l->line, taps = int_conv_tap_count(c);
     int_job j = {.b = (const uint8_t *)s->r->packed +
-                      (s->group * c->tiles * width + s->first) * c->taps * c->quads * INT_GROUP,
+                      (s->group * c->tiles * width + s->first) * taps * c->quads * INT_GROUP,
                  .a_taps = c->tap_offsets,
-                 .tap_count = c->taps,
+                 .tap_count = taps,
                  .groups = c->quads,
                  .a_row = (size_t)c->stride[2] * p->pixel,
                  .a_step = INT_GROUP,
                  .b_step = s->vectors * s->tile->lanes * INT_GROUP,
                  .c = s->r->scratch};
-    const bool fuses = int_conv_last_can_fuse(s, l, &j);
+    const int_finish *finish = int_conv_last_can_fuse(s, l, &j) ? &c->finish : NULL;
     for (size_t at = 0, rows; at < count; at += rows) {
+        const size_t ahead = count - at < s->tile->rows ? count - at : s->tile->rows;
+        if (l->r && l->lines == 1) fetch_added(s, l->r + at * c->groups * c->out, ahead);
         j.a = l->x + at * j.a_row;
-        j.finish = fuses && count - at >= s->tile->rows ? &c->finish : NULL;
-        j.y = l->y + at * j.y_stride + s->group * c->out + s->first;
-        rows = int_conv_last_sums(s, &j, count - at);
+        j.y = l->y + at * l->y_row;
+        rows = int_conv_last_sums(s, &j, count - at, finish);
         if (!j.finish) int_conv_last_finish(s, l, j.c, at, rows);
     }
 }
@@ -207,13 +233,40 @@ static size_t int_conv_last_pitch(const int_conv_last *p, const int_amx_use *amx
     return pitch < 2 * p->line || p->line < INT_AMX_ROWS ? pitch : 0;
 }
 
+/* Adds the other bytes to those of the convolution; rows of all channels are one row. */
+static void add_bytes(const strip *s, const lines_of *l, uint8_t *y)
+{
+    static const uint32_t BOTH[2] = {1, 1};
+    const size_t channels = s->p->c.groups * s->p->c.out, rows = l->lines * l->line;
+    const byte_loops *loops = byte_loops_of((cpu_level)s->p->c.level);
+    if (s->count == channels)
+        loops->binary(y, l->y, l->r, BOTH, rows * channels, &s->p->sum);
+    else
+        loops->binary_rows(y, channels, l->y, l->r, rows, s->count, &s->p->sum);
+}
+
+/* Computes lines whose first output is at y. With bytes to add, which y may be the memory of, the
+ * convolution's own are made in scratch memory. */
+static void int_conv_last_outputs(const strip *s, lines_of *l, size_t place)
+{
+    const int_conv_last *p = s->p;
+    const size_t channels = p->c.groups * p->c.out;
+    const size_t first = place * channels + s->group * p->c.out + s->first;
+    uint8_t *y = (uint8_t *)s->r->tensors[p->c.inputs] + first;
+    l->r = p->r_input ? (const uint8_t *)s->r->tensors[p->r_input] + first : NULL;
+    l->y = l->r ? (uint8_t *)s->r->scratch + INT_CONV_LAST_SUMS : y;
+    l->y_row = l->r && s->count < channels ? INT_MAX_COLUMNS : channels;
+    int_conv_last_lines(s, l);
+    if (l->r) add_bytes(s, l, y);
+}
+
 /* Computes pieces [from, to). */
 static void int_conv_last_strip(const strip *s, size_t from, size_t to, size_t pitch)
 {
     const int_conv_last *p = s->p;
     const int_conv *c = &p->c;
     const uint8_t *all = p->copies ? s->r->workspace : s->r->tensors[0];
-    const size_t group = p->copies ? c->quads * INT_GROUP : c->in;
+    const size_t group = int_conv_last_channels(p);
     for (size_t i = from, lines; i < to; i += lines) {
         const size_t at = i % p->pieces * INT_CONV_LAST_PIECE, line = i / p->pieces;
         const size_t n = p->line - at < INT_CONV_LAST_PIECE ? p->line - at : INT_CONV_LAST_PIECE;
@@ -222,13 +275,12 @@ static void int_conv_last_strip(const strip *s, size_t from, size_t to, size_t p
         const size_t image = line / p->lines;
         const size_t pixel = (z * p->width[1] + y) * p->width[2] + at * (size_t)c->stride[2];
         lines = !pitch ? 1 : p->per_slice - row < to - i ? p->per_slice - row : to - i;
-        const lines_of l = {
-            .x = all + image * int_conv_last_image_bytes(p) + pixel * p->pixel + s->group * group,
-            .y = (uint8_t *)s->r->tensors[c->inputs] + (line * p->line + at) * c->groups * c->out,
-            .lines = lines,
-            .line = n,
-            .pitch = pitch ? pitch : n};
-        int_conv_last_lines(s, &l);
+        lines_of l = {.x = all + image * int_conv_last_image_bytes(p) + pixel * p->pixel +
+                           s->group * group,
+                      .lines = lines,
+                      .line = n,
+                      .pitch = pitch ? pitch : n};
+        int_conv_last_outputs(s, &l, line * p->line + at);
     }
 }
 
@@ -237,7 +289,7 @@ static void int_conv_last_strip(const strip *s, size_t from, size_t to, size_t p
 static void int_conv_last_chunk(const int_conv_last *p, const kernel_run *r, size_t chunk,
                                 size_t from, size_t to)
 {
-    enum { BLOCK = 4, POSITIONS = 2 * INT_CONV_LAST_PIECE };
+    enum { BLOCK = INT_CONV_LAST_BLOCK, POSITIONS = 2 * INT_CONV_LAST_PIECE };
     const int_tile *t = int_tile_of((cpu_level)p->c.level);
     const size_t width = t->vectors * t->lanes;
     const int_amx_use amx = int_amx_begin((cpu_level)p->c.level, p->c.quads,

@@ -83,7 +83,8 @@ typedef struct int_tile {
     /* Indices: 1 if A is signed and B unsigned, else 0; 0 to 3 for 1, 2, 4, 8 rows; vectors - 1.
      * NULL where the set has no tile. */
     int_tile_function run[2][4][3];
-    int_four_function four[3]; /* of an unsigned A; index: vectors - 1 */
+    int_tile_function seven[3]; /* seven rows of an unsigned A; index: vectors - 1; NULL as above */
+    int_four_function four[3];  /* of an unsigned A; index: vectors - 1 */
     /* Finishes rows of up to `n` sums, INT_MAX_COLUMNS apart, into rows `stride` bytes apart. Each
      * row has an offset and a scale. */
     void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,

@@ -44,6 +44,18 @@ TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
 #define SPLIT_B(x) split_signed(x)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
+#define MR 7
+#define NV 1
+#define RUN int_tile_seven_1
+#include "kernels/int_tile.inc"
+#define MR 7
+#define NV 2
+#define RUN int_tile_seven_2
+#include "kernels/int_tile.inc"
+#define MR 7
+#define NV 3
+#define RUN int_tile_seven_3
+#include "kernels/int_tile.inc"
 #define NV 1
 #define RUN int_tile_four_1
 #include "kernels/int_tile_four.inc"
@@ -78,6 +90,7 @@ const int_tile int_tile_avx512 = {
              {int_tile_signed_2_1, int_tile_signed_2_2, int_tile_signed_2_3},
              {int_tile_signed_4_1, int_tile_signed_4_2, int_tile_signed_4_3},
              {int_tile_signed_8_1, int_tile_signed_8_2, int_tile_signed_8_3}}},
+    .seven = {int_tile_seven_1, int_tile_seven_2, int_tile_seven_3},
     .four = {int_tile_four_1, int_tile_four_2, int_tile_four_3},
     .finish_rows = int_finish_rows,
     .finish_columns = int_finish_columns,

@@ -51,7 +51,8 @@ TARGET static inline __attribute__((always_inline)) void finish_row(const int_jo
 }
 
 TARGET static inline __attribute__((always_inline)) void finish_tile_columns(const int_job *j,
-                                                                             __m512i (*acc)[3])
+                                                                             __m512i (*acc)[3],
+                                                                             size_t rows)
 {
     const byte_limits limits = find_limits(j->finish);
     const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
@@ -60,26 +61,39 @@ TARGET static inline __attribute__((always_inline)) void finish_tile_columns(con
     for (size_t i = 0; i < 3; i++)
         factor[i] = _mm512_mul_ps(_mm512_loadu_ps(j->factors + 16 * i), _mm512_set1_ps(FIXED_ONE));
 #pragma GCC unroll 8
-    for (size_t r = 0; r < 8; r++) finish_row(j, r, acc[r], factor, &limits, more, 1);
+    for (size_t r = 0; r < rows; r++) finish_row(j, r, acc[r], factor, &limits, more, 1);
 }
 
 TARGET static inline __attribute__((always_inline)) void finish_tile_rows(const int_job *j,
-                                                                          __m512i (*acc)[3])
+                                                                          __m512i (*acc)[3],
+                                                                          size_t rows)
 {
     const byte_limits limits = find_limits(j->finish);
     const __m512 more = _mm512_set1_ps((float)(j->finish->zero * FIXED_ONE + FIXED_HALF));
 #pragma GCC unroll 8
-    for (size_t r = 0; r < 8; r++) {
+    for (size_t r = 0; r < rows; r++) {
         const __m512 factor = _mm512_set1_ps((float)j->scales[r] * FIXED_ONE);
         finish_row(j, r, acc[r], (__m512[]){factor, factor, factor}, &limits, more, 0);
     }
 }
 
-#define FINISH(j, acc) finish_tile_columns(j, acc)
+#define FINISH(j, acc, rows) finish_tile_columns(j, acc, rows)
 #define FIRST(j, i, v) ((j)->finish ? _mm512_loadu_si512((j)->offsets + 16 * (v)) : ZERO())
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, a, b)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
+#define MR 7
+#define NV 1
+#define RUN int_tile_seven_1
+#include "kernels/int_tile.inc"
+#define MR 7
+#define NV 2
+#define RUN int_tile_seven_2
+#include "kernels/int_tile.inc"
+#define MR 7
+#define NV 3
+#define RUN int_tile_seven_3
+#include "kernels/int_tile.inc"
 #define NV 1
 #define RUN int_tile_four_1
 #include "kernels/int_tile_four.inc"
@@ -94,7 +108,7 @@ TARGET static inline __attribute__((always_inline)) void finish_tile_rows(const 
 #undef FINISH
 #undef FIRST
 
-#define FINISH(j, acc) finish_tile_rows(j, acc)
+#define FINISH(j, acc, rows) finish_tile_rows(j, acc, rows)
 #define FIRST(j, i, v) ((j)->finish ? _mm512_set1_epi32((j)->offsets[i]) : ZERO())
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, b, a)
 #define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
@@ -113,6 +127,7 @@ const int_tile int_tile_vnni = {
              {int_tile_signed_2_1, int_tile_signed_2_2, int_tile_signed_2_3},
              {int_tile_signed_4_1, int_tile_signed_4_2, int_tile_signed_4_3},
              {int_tile_signed_8_1, int_tile_signed_8_2, int_tile_signed_8_3}}},
+    .seven = {int_tile_seven_1, int_tile_seven_2, int_tile_seven_3},
     .four = {int_tile_four_1, int_tile_four_2, int_tile_four_3},
     .finish_rows = int_finish_rows,
     .finish_columns = int_finish_columns,

@@ -314,16 +314,18 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
 
 /* Chooses what a tile fetches into the cache. `tiles` tiles read the same block of a panel, and the
  * block behind it is read next: tile `index` fetches its share of that. A single tile fetches its
- * own block. */
-static ahead fetch_ahead(const matmul_tile *t, const matmul_data *d, const void *b, size_t depth,
-                         size_t behind, size_t index, size_t tiles)
+ * own block. B is the block as the tile reads it; in memory, it begins with element `at`. */
+static ahead fetch_ahead(const matmul_tile *t, const matmul_data *d, const void *b, size_t at,
+                         size_t depth, size_t behind, size_t index, size_t tiles)
 {
     enum { ROWS_AHEAD = 32 };
-    if (!d->packed && !d->half_tile) return (ahead){b, 0}; /* unpacked into a buffer */
+    const bool widened = !d->packed && !d->half_tile;
+    if (widened && (!d->half || tiles == 1)) return (ahead){b, 0};
     const size_t each = t->columns * (d->packed ? sizeof(float) : sizeof(uint16_t));
-    if (tiles == 1) return (ahead){(const char *)b + ROWS_AHEAD * each, each};
+    const char *from = widened ? (const char *)(d->half + at) : b;
+    if (tiles == 1) return (ahead){from + ROWS_AHEAD * each, each};
     const size_t step = (each + tiles - 1) / tiles;
-    return (ahead){(const char *)b + behind * each + index * depth * step, step};
+    return (ahead){from + behind * each + index * depth * step, step};
 }
 
 /* Computes MATMUL_ABREAST panels at once if all of them are whole and there is a micro-kernel for
@@ -388,7 +390,8 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
             fetch_end(to, ends && d->residual ? d->residual + place : NULL, s->n, rows, columns);
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
                             ends ? s->alpha : 1, edge,
-                            fetch_ahead(t, d, b, depth, s->k, (i - first) / t->rows, tiles));
+                            fetch_ahead(t, d, b, (panel * s->k + p) * t->columns, depth, s->k,
+                                        (i - first) / t->rows, tiles));
             if (ends)
                 matmul_finish(s, t, d, whole ? 1 : s->alpha, u->row + i, rows, column, columns);
         }

@@ -61,20 +61,13 @@ static pgy_status qlinear_prepare(kernel_plan *out, const kernel_problem *u, pgy
     return PGY_OK;
 }
 
-/* Are the zero points and limits in the ranges of bytes, as `prepare` makes them? */
-static bool are_bytes(const byte_binary *q)
-{
-    return extent_between(q->a_zero, 0, 256) && extent_between(q->b_zero, 0, 256) &&
-           int_finish_is_valid(&q->finish);
-}
-
 static bool qlinear_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true)) return false;
     if (p->w.operands != 2 || p->inputs != q->input_count || p->inputs < 4)
         return extent_refuse(e, "number of operands");
-    if (!are_bytes(&p->q)) return extent_refuse(e, "zero points");
+    if (!byte_binary_is_valid(&p->q)) return extent_refuse(e, "zero points");
     extent_tensor(e, 0, walk_reach(&p->w, 0), 1);
     extent_tensor(e, 3, walk_reach(&p->w, 1), 1);
     extent_tensor(e, p->inputs, p->w.count, 1);

@@ -12,7 +12,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { TILE = 16 };
+enum { TILE = 16, COLORS = 3, COLOR_TILE = 512 };
 
 typedef transpose_params params;
 
@@ -88,11 +88,11 @@ static bool transpose_view_of(strided_view *v, const kernel_problem *u)
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
 /* Returns 1 + the axis of stride 1 to transpose with the last axis; 0 if the last has stride 0 or
- * 1, or if an axis is too short. */
-static uint64_t find_turned(const walk *w)
+ * 1, or if an axis is too short. Bytes of three colours have a loop of their own. */
+static uint64_t find_turned(const walk *w, bool bytes)
 {
-    const uint64_t last = w->strides[0][w->rank - 1];
-    if (last <= 1 || w->shape[w->rank - 1] < 4) return 0;
+    const uint64_t last = w->strides[0][w->rank - 1], least = bytes ? COLORS : 4;
+    if (last <= 1 || w->shape[w->rank - 1] < least) return 0;
     for (uint32_t d = 0; d + 1 < w->rank; d++)
         if (w->strides[0][d] == 1 && w->shape[d] >= 4) return d + 1;
     return 0;
@@ -102,7 +102,7 @@ static bool transpose_describe(params *p, const kernel_problem *u)
 {
     *p = (params){0};
     if (!strided_copy_describe(&p->c, u, transpose_view_of)) return false;
-    p->turned = find_turned(&p->c.w);
+    p->turned = find_turned(&p->c.w, p->c.item == 1);
     return true;
 }
 
@@ -114,9 +114,22 @@ static bool transpose_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
+/* Do bytes of three rows become pixels? */
+static bool is_colors(const params *p)
+{
+    const walk *w = &p->c.w;
+    return p->c.item == 1 && w->shape[w->rank - 1] == COLORS && p->turned + 1 == w->rank;
+}
+
+/* Elements of the axis that is contiguous in the input, in one unit of work. */
+static uint64_t transpose_tile(const params *p)
+{
+    return is_colors(p) ? COLOR_TILE : TILE;
+}
+
 static uint64_t transpose_tile_rows(const params *p)
 {
-    return (p->c.w.shape[p->turned - 1] + TILE - 1) / TILE;
+    return (p->c.w.shape[p->turned - 1] + transpose_tile(p) - 1) / transpose_tile(p);
 }
 
 /* Number of units of work: rows of tiles in all planes of the two transposed axes. */
@@ -170,7 +183,46 @@ static void turn_tile_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t 
     for (size_t i = 0; i < TILE; i++) _mm_storeu_si128((__m128i *)(y + i * across), a[i]);
 }
 #define HAS_TURN_TILE
+
+/* 12 bytes from four pixels of four bytes, of which the last is 0. */
+static inline __m128i join_colors(__m128i x)
+{
+    const __m128i first = _mm_set1_epi64x(0xffffff), second = _mm_set1_epi64x(0xffffff000000);
+    const __m128i six =
+        _mm_or_si128(_mm_and_si128(x, first), _mm_and_si128(_mm_srli_epi64(x, 8), second));
+    return _mm_or_si128(_mm_move_epi64(six), _mm_slli_si128(_mm_srli_si128(six, 8), 2 * COLORS));
+}
+
+/* Interleaves 16 bytes of three rows. */
+static void turn_16_colors(uint8_t *y, const uint8_t *x, uint64_t stride)
+{
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i a = _mm_loadu_si128((const __m128i *)x);
+    const __m128i b = _mm_loadu_si128((const __m128i *)(x + stride));
+    const __m128i c = _mm_loadu_si128((const __m128i *)(x + 2 * stride));
+    const __m128i ab[2] = {_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)};
+    const __m128i c0[2] = {_mm_unpacklo_epi8(c, zero), _mm_unpackhi_epi8(c, zero)};
+    uint8_t made[16 * COLORS + 4]; /* each store's last four bytes are those of the next one */
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *to = made + i * 8 * COLORS;
+        _mm_storeu_si128((__m128i *)to, join_colors(_mm_unpacklo_epi16(ab[i], c0[i])));
+        _mm_storeu_si128((__m128i *)(to + 12), join_colors(_mm_unpackhi_epi16(ab[i], c0[i])));
+    }
+    memcpy(y, made, 16 * COLORS);
+}
 #endif
+
+/* Interleaves three rows of n bytes. */
+static void turn_colors(uint8_t *y, const uint8_t *x, uint64_t stride, size_t n)
+{
+    size_t i = 0;
+#if defined(__x86_64__)
+    for (; i + 16 <= n; i += 16) turn_16_colors(y + i * COLORS, x + i, stride);
+#endif
+    for (; i < n; i++)
+        for (size_t c = 0; c < COLORS; c++) y[i * COLORS + c] = x[c * stride + i];
+}
+#define TURN_COLORS
 #define T uint8_t
 #define NAME(x) x##_1
 #include "kernels/transpose.inc"

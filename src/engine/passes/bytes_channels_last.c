@@ -6,8 +6,8 @@
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-/* LEAST_CHANNELS: with fewer in a group, most of a group of four bytes would be empty. LEAST_MAPS:
- * with fewer in one of several groups, most of a vector of output channels would be. */
+/* LEAST_CHANNELS: with fewer in a row of taps, most of a group of four bytes would be empty.
+ * LEAST_MAPS: with fewer in one of several groups, most of a vector of output channels would be. */
 enum { RANK = 4, LEAST_CHANNELS = 4, LEAST_MAPS = 16, MOST_INPUTS = 64 };
 
 static const int64_t TO_LAST[RANK] = {0, 2, 3, 1}, TO_FIRST[RANK] = {0, 3, 1, 2};
@@ -107,7 +107,8 @@ static bool conv_gains(pattern *p, const pgy_node *n, bool for_cuda)
     const int64_t groups = pattern_int(n, "group", 1);
     if (channels == 1 && maps == groups) return true; /* depthwise */
     if (for_cuda) return true;
-    return channels >= LEAST_CHANNELS && (groups == 1 || maps / LEAST_MAPS >= groups);
+    const int64_t row = groups == 1 ? channels * pattern_size(n->inputs[W], -1) : channels;
+    return row >= LEAST_CHANNELS && (groups == 1 || maps / LEAST_MAPS >= groups);
 }
 
 /* Can a node that reads n's result be rewritten, too? */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: QLinearAdd of a convolution's bytes in channels last and of others becomes part
- * of the convolution, whose kernels have the bytes in registers; that of a product's bytes and a
- * row for all of its rows part of the product. A Transpose leaves the columns of B where the
- * product can read them as rows. */
+/* QLinearAdd of a convolution's bytes in channels last and of others becomes part of the
+ * convolution, whose kernels have the bytes in registers or in the cache. For CUDA devices: that of
+ * a product's bytes and a row for all of its rows becomes part of the product, and a Transpose
+ * leaves the columns of B where the product can read them as rows. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -52,17 +52,21 @@ static bool is_same_integer(pattern *p, pgy_value *a, pgy_value *b)
     return yes;
 }
 
+/* A convolution of one group, channels last, without a sum; all but the image is constant. */
+static bool is_plain(const pattern *p, const pgy_node *n)
+{
+    return (pattern_is(n, "pgy:QLinearConv") || pattern_is(n, "com.microsoft:QLinearConv")) &&
+           n->input_count <= CONV_INPUTS && pattern_int(n, "channels_last", 0) &&
+           pattern_int(n, "group", 1) == 1 && are_constants(p, n, 1);
+}
+
 /* Do kernels of CUDA devices compute the convolution as a product? */
 static bool is_product(pattern *p, const pgy_node *n)
 {
-    if (!pattern_is(n, "pgy:QLinearConv") && !pattern_is(n, "com.microsoft:QLinearConv"))
-        return false;
-    if (n->input_count > CONV_INPUTS || !pattern_int(n, "channels_last", 0) ||
-        !are_constants(p, n, 1) || pattern_rank(n->inputs[W]) != RANK)
-        return false;
+    if (pattern_rank(n->inputs[W]) != RANK) return false;
     const int64_t out = pattern_size(n->inputs[W], 0), in = pattern_size(n->inputs[W], 1);
     return out > 0 && out % VECTOR == 0 && in > 0 && in % VECTOR == 0 &&
-           pattern_int(n, "group", 1) == 1 && pattern_dtype(n->inputs[W]) == PGY_I8 &&
+           pattern_dtype(n->inputs[W]) == PGY_I8 &&
            (!pattern_input(n, W_ZERO) || are_zeros(p, n->inputs[W_ZERO]));
 }
 
@@ -84,13 +88,14 @@ static void put_sum(pgy_value *to[SUM_ADDED], const pgy_node *n, size_t operand)
     to[4] = n->inputs[SUM_ZERO];
 }
 
-static bool add_to(pattern *p, pgy_node *n, size_t operand)
+static bool add_to(pattern *p, pgy_node *n, size_t operand, bool for_cuda)
 {
     static const char *const KEPT[] = {"activation",   "auto_pad", "channels_last", "dilations",
                                        "kernel_shape", "pads",     "strides"};
     pgy_value *y = n->inputs[operand], *other = n->inputs[A + B - operand];
     pgy_node *conv = pattern_is_inner(y) ? y->producer : NULL;
-    if (!conv || other == y || !is_product(p, conv) || !reads_same(p, n, operand, conv))
+    if (!conv || other == y || !is_plain(p, conv) || (for_cuda && !is_product(p, conv)) ||
+        !reads_same(p, n, operand, conv))
         return false;
     if (!pattern_same_shape(y, other) || pattern_dtype(other) != pattern_dtype(y) ||
         pattern_dtype(n->outputs[0]) != pattern_dtype(y))
@@ -113,7 +118,12 @@ static bool is_sum(const pattern *p, const pgy_node *n)
 
 static bool fuse(pattern *p, pgy_node *n)
 {
-    return is_sum(p, n) && (add_to(p, n, A) || add_to(p, n, B));
+    return is_sum(p, n) && (add_to(p, n, A, false) || add_to(p, n, B, false));
+}
+
+static bool fuse_for_cuda(pattern *p, pgy_node *n)
+{
+    return is_sum(p, n) && (add_to(p, n, A, true) || add_to(p, n, B, true));
 }
 
 /* ---- Products ------------------------------------------------------------------------------- */
@@ -182,12 +192,13 @@ static bool turn_factor(pattern *p, pgy_node *n)
 
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {fuse, fuse_row, turn_factor, NULL};
-    return pass_is_for_cuda(target) ? pattern_run(g, "fuse_byte_sums", RULES, changes, err)
-                                    : PGY_OK;
+    static const pattern_rule RULES[] = {fuse, NULL};
+    static const pattern_rule FOR_CUDA[] = {fuse_for_cuda, fuse_row, turn_factor, NULL};
+    return pattern_run(g, "fuse_byte_sums", pass_is_for_cuda(target) ? FOR_CUDA : RULES, changes,
+                       err);
 }
 
 const pass PASS_fuse_byte_sums = {
     .name = "fuse_byte_sums",
-    .summary = "sums of bytes of convolutions and products, for CUDA devices",
+    .summary = "sums of bytes of convolutions, and for CUDA devices of products",
     .run_for = run};

@@ -63,6 +63,12 @@ static bool only_copies(const build_node *n)
     return node_is(n->node, "Resize") && strcmp(n->kernel->name, "resize_nearest") == 0;
 }
 
+/* A Cast to float32 copies what is held so. */
+static bool widens(const build_node *n)
+{
+    return node_is(n->node, "Cast") && n->problem.outputs[0].dtype == PGY_F32;
+}
+
 static void hold_operands(kernel_problem *u, const build_node *n, const bool *held)
 {
     for (size_t i = 0; i < u->input_count; i++)
@@ -98,6 +104,7 @@ static wide_use use_of(const wide *w, const build_node *n)
         return WIDE_NEVER; /* too many tensors for kernels */
     if (!n->kernel || n->problem.space || n->captured_count) return WIDE_NEVER;
     if (n->kernel->flags & KERNEL_WIDENS) return WIDE_EACH;
+    if (widens(n) && copies_float32(w, n)) return WIDE_EACH;
     return only_copies(n) && copies_float32(w, n) ? WIDE_ALIKE : WIDE_NEVER;
 }
 

@@ -88,11 +88,29 @@ static model_builder first_layers(void)
     return b;
 }
 
-/* The first convolution stays; its pool turns for those behind it. */
-static void test_bytes_channels_last__few_channels_stay(void **state)
+/* The rows of its taps have more than four bytes. */
+static void test_bytes_channels_last__few_channels_turn(void **state)
 {
     (void)state;
     model_builder b = first_layers();
+    expect_y(&b, "QuantizeLinear Transpose QLinearConv NhwcMaxPool QLinearConv Transpose "
+                 "DequantizeLinear");
+}
+
+/* Of 3 bytes, most of a group of four would be empty: the convolution stays, and its pool turns for
+ * those behind it. */
+static void test_bytes_channels_last__a_single_channel_stays(void **state)
+{
+    static const int64_t SIZE[2] = {2, 2};
+    (void)state;
+    model_builder b = start_quantised("1, 1, 8, 8", PGY_U8);
+    builder_node(&b, "Identity", "xd", "xqd");
+    conv(&b, "xq", "p", 1, 8, 1);
+    builder_attr_ints(&b, builder_node(&b, "MaxPool", "pd", "m"), "kernel_shape", 2, SIZE);
+    builder_node(&b, "QuantizeLinear", "m ps pz", "mq");
+    builder_node(&b, "DequantizeLinear", "mq ps pz", "mqd");
+    conv(&b, "mq", "q", 8, 8, 1);
+    builder_node(&b, "DequantizeLinear", "q qs qz", "y");
     expect_y(&b, "QuantizeLinear QLinearConv Transpose NhwcMaxPool QLinearConv Transpose "
                  "DequantizeLinear");
 }
@@ -124,17 +142,29 @@ static model_builder residual(int64_t channels, int64_t group, bool twice)
     return b;
 }
 
-static void test_bytes_channels_last__sums_join_convolutions_on_a_gpu(void **state)
+static const char STAYS[] = "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd "
+                            "QLinearAdd QLinearConv Transpose DequantizeLinear";
+static const char JOINS[] = "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd "
+                            "QLinearConv Transpose DequantizeLinear";
+
+static void test_bytes_channels_last__sums_join_convolutions(void **state)
 {
-    static const char STAYS[] = "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd "
-                                "QLinearAdd QLinearConv Transpose DequantizeLinear";
     (void)state;
     model_builder b = residual(16, 1, false);
+    expect_y(&b, JOINS);
+    b = residual(10, 1, false);
+    expect_y(&b, JOINS);
+    b = residual(16, 1, true); /* others read the convolution's bytes, too */
     expect_y(&b, STAYS);
-    b = residual(16, 1, false);
-    expect_y_on(&b, "cuda",
-                "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd QLinearConv Transpose "
-                "DequantizeLinear");
+    b = residual(16, 16, false); /* depthwise */
+    expect_y(&b, STAYS);
+}
+
+static void test_bytes_channels_last__sums_join_convolutions_on_a_gpu(void **state)
+{
+    (void)state;
+    model_builder b = residual(16, 1, false);
+    expect_y_on(&b, "cuda", JOINS);
     b = residual(16, 1, true); /* others read the convolution's bytes, too */
     expect_y_on(&b, "cuda", STAYS);
     b = residual(8, 1, false); /* no whole vectors */

@@ -159,12 +159,25 @@ static void test_int_amx__products(void **unused)
     assert_true(products > 0 || cpu_features() < CPU_AVX512);
 }
 
+/* A bias, and bytes that are added to those of a convolution. */
+static void add_sum(int_case *c, int64_t rows, int64_t columns, int64_t out, pgy_dtype dtype)
+{
+    double bias[64];
+    for (int64_t i = 0; i < out; i++) bias[i] = (double)(i * 7919 % 4001 - 2000);
+    int_case_values(c, PGY_I32, 1, &out, bias);
+    int_case_input(c, dtype, false, 4, (const int64_t[]){2, rows, columns, out});
+    int_case_scalar(c, PGY_F32, 0.05);
+    int_case_scalar(c, dtype, 9);
+    int_case_scalar(c, PGY_F32, 0.09);
+    int_case_scalar(c, dtype, 21);
+}
+
 /* Convolutions with the channels last, on two images of 5 x `width`. */
 static void run_conv(int64_t width, int64_t in, int64_t out, int64_t taps, int64_t stride,
                      int64_t pad, int form)
 {
     int_case c;
-    int_case_start(&c, "com.microsoft", "QLinearConv", 1);
+    int_case_start(&c, form & 16 ? "pgy" : "com.microsoft", "QLinearConv", 1);
     case_attr_ints(&c.c, "strides", (const int64_t[]){stride, stride}, 2);
     case_attr_ints(&c.c, "pads", (const int64_t[]){pad, pad, pad, pad}, 4);
     case_attr_int(&c.c, "channels_last", 1);
@@ -176,6 +189,9 @@ static void run_conv(int64_t width, int64_t in, int64_t out, int64_t taps, int64
     int_case_scalar(&c, byte(form & 2), form & 8 ? 3 : 0);
     int_case_scalar(&c, PGY_F32, 0.07);
     int_case_scalar(&c, byte(form & 1), 17);
+    if (form & 16)
+        add_sum(&c, (5 + 2 * pad - taps) / stride + 1, (width + 2 * pad - taps) / stride + 1, out,
+                byte(form & 1));
     assert_true(int_case_run(&c, 1, 0) > 0);
     int_case_end(&c);
 }
@@ -184,12 +200,13 @@ static void test_int_amx__convolutions(void **unused)
 {
     (void)unused;
     products = 0;
-    for (int form = 0; form < 16; form++) {
+    for (int form = 0; form < 32; form++) {
         run_conv(37, 64, 33, 1, 1, 0, form);
         run_conv(37, 24, 50, 3, 1, 1, form);
         run_conv(7, 16, 16, 3, 1, 1, form);
         run_conv(14, 32, 16, 3, 2, 1, form);
         run_conv(37, 20, 8, 1, 2, 0, form);
+        run_conv(37, 3, 50, 5, 2, 2, form); /* joined taps */
     }
     assert_true(products > 0 || cpu_features() < CPU_AVX512);
 }

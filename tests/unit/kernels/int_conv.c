@@ -195,8 +195,25 @@ static void test_int_conv__three_axes(void **state)
         }
 }
 
+/* Other bytes, which are added to those of a convolution of `axes` axes with the channels last. */
+static void last_sum(int_case *c, const volume_case *t, size_t axes, pgy_dtype y)
+{
+    int64_t shape[5] = {2};
+    for (size_t d = 3 - axes; d < 3; d++) {
+        const int64_t reach = t->dilation[d] * (t->kernel[d] - 1) + 1;
+        shape[1 + d - (3 - axes)] =
+            (t->size[d] + t->pads[d] + t->pads[3 + d] - reach) / t->stride[d] + 1;
+    }
+    shape[1 + axes] = t->out;
+    int_case_input(c, y, false, (int32_t)axes + 2, shape);
+    int_case_scalar(c, PGY_F32, 0.237);
+    int_case_scalar(c, y, y == PGY_U8 ? 131 : -11);
+    int_case_scalar(c, PGY_F32, 0.413);
+    int_case_scalar(c, y, y == PGY_U8 ? 90 : 17);
+}
+
 /* The channels last: X is [2, size..., in], of two or three axes. */
-static void run_last(const volume_case *t, size_t axes, int form)
+static void run_last(const volume_case *t, size_t axes, int form, bool sum)
 {
     const pgy_dtype x = form & 1 ? PGY_I8 : PGY_U8, w = form & 2 ? PGY_U8 : PGY_I8;
     const pgy_dtype y = form & 4 ? PGY_I8 : PGY_U8;
@@ -211,7 +228,7 @@ static void run_last(const volume_case *t, size_t axes, int form)
         pads[axes + d] = t->pads[3 + skip + d];
     }
     shape[1 + axes] = t->in;
-    int_case_start(&c, "com.microsoft", "QLinearConv", 1);
+    int_case_start(&c, sum ? "pgy" : "com.microsoft", "QLinearConv", 1);
     case_attr_int(&c.c, "channels_last", 1);
     case_attr_int(&c.c, "group", t->group);
     case_attr_ints(&c.c, "strides", t->stride + skip, axes);
@@ -228,11 +245,12 @@ static void run_last(const volume_case *t, size_t axes, int form)
         int_case_scalar(&c, w, w == PGY_U8 ? 128 : 0);
     int_case_scalar(&c, PGY_F32, 0.31);
     int_case_scalar(&c, y, y == PGY_U8 ? 100 : 3);
-    if (form & 16) {
+    if (form & 16 || sum) {
         double values[256];
         for (int64_t i = 0; i < t->out; i++) values[i] = (double)(i * 7919 % 4001 - 2000);
         int_case_values(&c, PGY_I32, 1, &t->out, values);
     }
+    if (sum) last_sum(&c, t, axes, y);
     assert_true(int_case_run(&c, 1, 0) > 0);
     int_case_end(&c);
 }
@@ -260,10 +278,32 @@ static void test_int_conv__channels_last(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof LAST / sizeof *LAST; i++)
-        for (int form = 0; form < 32; form += LAST_STEP) run_last(&LAST[i], 2, form);
+        for (int form = 0; form < 32; form += LAST_STEP) run_last(&LAST[i], 2, form, false);
     for (size_t i = 0; i < sizeof VOLUMES / sizeof *VOLUMES; i++)
-        for (int form = 0; form < 32; form += 7) run_last(&VOLUMES[i], 3, form);
-    for (int form = 0; form < 32; form += 5) run_last(&LAST[3], 1, form);
+        for (int form = 0; form < 32; form += 7) run_last(&VOLUMES[i], 3, form, false);
+    for (int form = 0; form < 32; form += 5) run_last(&LAST[3], 1, form, false);
+}
+
+/* Tiles of seven rows, panels of one, two and three vectors; rows of taps that are joined, because
+ * they have few channels. */
+static const volume_case SUMS[] = {
+    {64, 50, 1, {1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {8, 100, 1, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {12, 48, 1, {1, 3, 14}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {12, 24, 1, {1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {3, 16, 1, {1, 12, 150}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2, 0, 2, 2}},
+    {1, 80, 1, {1, 7, 9}, {1, 7, 7}, {1, 1, 1}, {1, 2, 1}, {0, 6, 3, 0, 6, 3}},
+    {6, 33, 1, {1, 3, 21}, {1, 2, 4}, {1, 1, 3}, {1, 1, 1}, {0, 0, 0, 0, 1, 2}},
+};
+
+static void test_int_conv__channels_last_with_a_sum(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof SUMS / sizeof *SUMS; i++)
+        for (int form = 0; form < 16; form += 3) {
+            run_last(&SUMS[i], 2, form, true);
+            run_last(&SUMS[i], 2, form, false);
+        }
 }
 
 /* Every product lies in the middle between two results. */

@@ -13,6 +13,7 @@
 #include "kernels/int_tile.h"
 
 enum { GROUPS = 5, TAPS = 3, STEPS = GROUPS * TAPS, COLUMNS = INT_MAX_COLUMNS };
+enum { SEVEN = 4, MOST_SETS = 5, ROWS = 5 }; /* SEVEN: the tile of seven rows */
 
 static uint64_t seed;
 
@@ -41,7 +42,7 @@ static void run_set(const int_tile *t, bool a_signed, size_t kind, size_t vector
     static const uint64_t A_TAPS[TAPS] = {0, 4000, 2000}, B_TAPS[TAPS] = {6000, 0, 3000};
     static uint8_t a[8192], b[12288];
     int32_t sums[INT_MAX_ROWS * COLUMNS];
-    const size_t rows = (size_t)1 << kind, width = vectors * t->lanes;
+    const size_t rows = kind == SEVEN ? 7 : (size_t)1 << kind, width = vectors * t->lanes;
     for (size_t i = 0; i < sizeof a; i++) a[i] = extreme ? (a_signed ? 0x80 : 0xff) : next_byte();
     for (size_t i = 0; i < sizeof b; i++) b[i] = extreme ? (a_signed ? 0xff : 0x80) : next_byte();
     const int_job j = {.a = a,
@@ -55,7 +56,7 @@ static void run_set(const int_tile *t, bool a_signed, size_t kind, size_t vector
                        .b_step = width * INT_GROUP,
                        .c = sums};
     memset(sums, 0x55, sizeof sums);
-    t->run[a_signed][kind][vectors - 1](&j);
+    (kind == SEVEN ? t->seven : t->run[a_signed][kind])[vectors - 1](&j);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < width; c++) {
             int32_t wanted = 0;
@@ -73,7 +74,7 @@ static void run_set(const int_tile *t, bool a_signed, size_t kind, size_t vector
 static void test_int_tile__all_sets_are_exact(void **state)
 {
     (void)state;
-    const int_tile *sets[4];
+    const int_tile *sets[MOST_SETS];
     const size_t count = list_sets(sets);
     for (size_t i = 0; i < count; i++)
         for (size_t kind = 0; kind < 4; kind++)
@@ -81,18 +82,21 @@ static void test_int_tile__all_sets_are_exact(void **state)
                 for (int form = 0; form < 4; form++)
                     if ((size_t)1 << kind <= sets[i]->rows)
                         run_set(sets[i], form & 1, kind, vectors, form >> 1);
+    for (size_t i = 0; i < count; i++)
+        for (size_t vectors = 1; vectors <= sets[i]->vectors && sets[i]->seven[0]; vectors++)
+            for (int form = 0; form < 2; form++) run_set(sets[i], false, SEVEN, vectors, form);
 }
 
 /* Sums around every half, by scales that are no powers of two too. */
 static void run_finish(const int_tile *t, const int_finish *f, double scale, int32_t offset,
                        size_t n)
 {
-    int32_t sums[2 * COLUMNS], offsets[COLUMNS];
+    int32_t sums[ROWS * COLUMNS], offsets[COLUMNS];
     double scales[COLUMNS];
     float factors[COLUMNS];
-    uint8_t y[2][COLUMNS + 2];
+    uint8_t y[ROWS][COLUMNS + 2];
     for (int32_t first = -700; first < 700; first += 5) {
-        for (int32_t i = 0; i < 2 * COLUMNS; i++)
+        for (int32_t i = 0; i < ROWS * COLUMNS; i++)
             sums[i] = (int32_t)((first + i / 4.0) * 0.5 / scale) + i % 3 - 1 - offset;
         for (size_t i = 0; i < COLUMNS; i++) {
             offsets[i] = offset;
@@ -100,16 +104,16 @@ static void run_finish(const int_tile *t, const int_finish *f, double scale, int
             factors[i] = (float)scale;
         }
         memset(y, 0x33, sizeof y);
-        t->finish_rows(y[0], COLUMNS + 2, sums, 2, n, f, offsets, scales);
-        for (size_t r = 0; r < 2; r++) {
+        t->finish_rows(y[0], COLUMNS + 2, sums, ROWS, n, f, offsets, scales);
+        for (size_t r = 0; r < ROWS; r++) {
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(
                     y[r][i], (uint8_t)int_finish_exact(sums[r * COLUMNS + i] + offset, scale, f));
             assert_int_equal(y[r][n], 0x33);
         }
         memset(y, 0x33, sizeof y);
-        t->finish_columns(y[0], COLUMNS + 2, sums, 2, n, f, offsets, scales, factors);
-        for (size_t r = 0; r < 2; r++) {
+        t->finish_columns(y[0], COLUMNS + 2, sums, ROWS, n, f, offsets, scales, factors);
+        for (size_t r = 0; r < ROWS; r++) {
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(
                     y[r][i], (uint8_t)int_finish_exact(sums[r * COLUMNS + i] + offset, scale, f));
@@ -124,7 +128,7 @@ static void test_int_tile__bytes_are_those_of_float64(void **state)
     static const int_finish FINISHES[] = {{0, 0, 255},    {128, 0, 255},     {255, 0, 255},
                                           {0, -128, 127}, {-128, -128, 127}, {7, 7, 127}};
     static const double SCALES[] = {0.5, 0.25, 1.0 / 3, 0.0078125, 0.00123, 1.7e-5, 3.1};
-    const int_tile *sets[4];
+    const int_tile *sets[MOST_SETS];
     const size_t count = list_sets(sets);
     for (size_t i = 0; i < count; i++)
         for (size_t f = 0; f < sizeof FINISHES / sizeof *FINISHES; f++)
@@ -133,6 +137,8 @@ static void test_int_tile__bytes_are_those_of_float64(void **state)
                 run_finish(sets[i], &FINISHES[f], SCALES[s], (int32_t)(f * 1000), most);
                 run_finish(sets[i], &FINISHES[f], SCALES[s], -77, most - 3);
                 run_finish(sets[i], &FINISHES[f], SCALES[s], 0, 1);
+                for (size_t n = 16; n <= most; n += 8)
+                    run_finish(sets[i], &FINISHES[f], SCALES[s], 55, n);
             }
 }
 
@@ -143,7 +149,7 @@ static void test_int_tile__large_sums_are_limited(void **state)
     static const int32_t SUMS[] = {INT32_MAX, INT32_MIN, 1 << 30, -(1 << 30), 0, 1000000};
     static const int_finish F = {10, 0, 255};
     const int32_t offset = 0;
-    const int_tile *sets[4];
+    const int_tile *sets[MOST_SETS];
     const size_t count = list_sets(sets);
     for (size_t i = 0; i < count; i++)
         for (double scale = 1e-9; scale < 1e6; scale *= 10) {

@@ -50,12 +50,12 @@ static void test_transpose__depth_and_space(void **state)
     }
 }
 
-/* Whole tiles of bytes, and lines whose bytes lie two to four apart. */
+/* Whole tiles of bytes, lines whose bytes lie two to four apart, and planes that become pixels. */
 static void test_transpose__bytes(void **state)
 {
     (void)state;
-    static const char *const SHAPES[] = {"2 40 53 2", "2 40 53 3",  "1 9 117 4",
-                                         "1 5 6 5",   "1 33 48 16", "2 17 16 64"};
+    static const char *const SHAPES[] = {"2 40 53 2",  "2 40 53 3",  "1 9 117 4", "1 5 6 5",
+                                         "1 33 48 16", "2 17 16 64", "2 3 29 41", "1 3 2 3"};
     for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
         transpose(PGY_U8, SHAPES[i], (const int64_t[]){0, 3, 1, 2}, 4);
         transpose(PGY_I8, SHAPES[i], (const int64_t[]){0, 2, 3, 1}, 4);
