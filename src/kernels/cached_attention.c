@@ -378,10 +378,10 @@ static const float *gather_query(const params *p, const kernel_run *r, uint64_t 
 
 /* ---- 16 bits -------------------------------------------------------------------------------- */
 
-/* The keys of a head that a part has widened, and their values. Its next unit is mostly one of the
- * same head. */
+/* The keys of a head that a part has widened, and their values: [from, to), in rooms that begin
+ * with row `base`. Its next unit is mostly one of the same head. */
 typedef struct widened {
-    uint64_t group, from, to;
+    uint64_t group, base, from, to;
 } widened;
 
 /* Widens rows [from, to) of keys or values of a head. `room` begins with row `base`. */
@@ -403,8 +403,8 @@ static void widen_rows(const params *p, const kernel_run *r, float *room, size_t
 static void widen_keys(widened *w, const params *p, const kernel_run *r, float *const *rooms,
                        uint64_t group, uint64_t base, uint64_t from, uint64_t to)
 {
-    if (w->group != group || base || from > w->to || to < w->from)
-        *w = (widened){.group = group, .from = from, .to = from};
+    if (w->group != group || w->base != base || from > w->to || to < w->from)
+        *w = (widened){.group = group, .base = base, .from = from, .to = from};
     for (size_t i = 0; i < 2; i++) {
         widen_rows(p, r, rooms[i], i, group, base, from, w->from);
         widen_rows(p, r, rooms[i], i, group, base, w->to, to);
