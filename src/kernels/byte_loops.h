@@ -37,8 +37,8 @@ typedef struct byte_loops {
     /* steps[0] of a, steps[1] of b: 1, or 0 for an operand of one element, used for all */
     void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
                    const byte_binary *q);
-    /* Rows of up to INT_MAX_COLUMNS elements: those of y and b lie `stride` apart, those of a
-     * INT_MAX_COLUMNS. y may be b. */
+    /* The same for rows of up to INT_MAX_COLUMNS elements. Rows of y and b begin `stride` elements
+     * apart, rows of a INT_MAX_COLUMNS. y may be b. */
     void (*binary_rows)(uint8_t *y, size_t stride, const uint8_t *a, const uint8_t *b, size_t rows,
                         size_t n, const byte_binary *q);
     void (*map)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);

@@ -441,7 +441,7 @@ static void widen_unit(attention_rows *a, widened *w, const params *p, const ker
         if (p->mask != CACHED_HALVES || !p->m_key) continue;
         float *mask = (float *)r->scratch + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
         row->mask = mask;
-        if (row->from >= row->to) { /* rows side by side are read together */
+        if (row->from >= row->to) { /* the masks of all rows are read together */
             memset(mask + (from - base), 0, (to > from ? to - from : 0) * sizeof *mask);
             continue;
         }

@@ -37,7 +37,7 @@ typedef struct int_conv_last {
 
 void int_conv_last_run(const kernel_run *r);
 
-/* Bytes of a group's channels in a pixel that taps read. */
+/* Bytes that one pixel of X, or of its copy, has for each group. */
 static inline uint64_t int_conv_last_channels(const int_conv_last *p)
 {
     return p->copies && !p->c.joined ? p->c.quads * INT_GROUP : p->c.in;

@@ -44,18 +44,7 @@ TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
 #define SPLIT_B(x) split_signed(x)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
-#define MR 7
-#define NV 1
-#define RUN int_tile_seven_1
-#include "kernels/int_tile.inc"
-#define MR 7
-#define NV 2
-#define RUN int_tile_seven_2
-#include "kernels/int_tile.inc"
-#define MR 7
-#define NV 3
-#define RUN int_tile_seven_3
-#include "kernels/int_tile.inc"
+#include "kernels/int_tile_seven.inc"
 #define NV 1
 #define RUN int_tile_four_1
 #include "kernels/int_tile_four.inc"

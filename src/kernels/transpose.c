@@ -202,7 +202,7 @@ static void turn_16_colors(uint8_t *y, const uint8_t *x, uint64_t stride)
     const __m128i c = _mm_loadu_si128((const __m128i *)(x + 2 * stride));
     const __m128i ab[2] = {_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)};
     const __m128i c0[2] = {_mm_unpacklo_epi8(c, zero), _mm_unpackhi_epi8(c, zero)};
-    uint8_t made[16 * COLORS + 4]; /* each store's last four bytes are those of the next one */
+    uint8_t made[16 * COLORS + 4]; /* the next store overwrites the last four bytes of each */
     for (size_t i = 0; i < 2; i++) {
         uint8_t *to = made + i * 8 * COLORS;
         _mm_storeu_si128((__m128i *)to, join_colors(_mm_unpacklo_epi16(ab[i], c0[i])));

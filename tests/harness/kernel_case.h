@@ -26,9 +26,10 @@ void case_attr_text(kernel_case *c, const char *name, const char *text);
  * elements are known when the kernel is prepared. rank < 0: the input is omitted. */
 void case_input(kernel_case *c, bool constant, int32_t rank, const int64_t *shape);
 void case_output(kernel_case *c, int32_t rank, const int64_t *shape);
-/* Whether another kernel computes the offered problem with instructions of this processor that k
- * does without. k then runs in few parts: it runs in all where they are missing, as POLYGRAPHY_CPU
- * makes believe. The address sanitizer's build has no such run. */
+/* Is k a kernel of a lower instruction-set level, beside one of the processor's own level that
+ * takes the problem, too? Such a kernel is tested with two numbers of parts; the runs with
+ * POLYGRAPHY_CPU test it with all five. The address sanitizer's build has no such runs, so the
+ * answer is no. */
 bool case_is_narrow(const kernel *k, const kernel_problem *offered);
 size_t case_count(const kernel_tensor *t);
 /* Runs all variants that accept the problem. Errors of output 0 must not exceed `tolerance` times

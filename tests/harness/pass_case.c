@@ -110,8 +110,8 @@ static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
 
 static const pass *refused;
 
-/* The thread sanitizer can find nothing in passes, which start no thread. And fail_alloc would run
- * the same refusals as without it, for each of its own. */
+/* Passes start no thread, so the thread sanitizer finds nothing in them. fail_alloc refuses an
+ * allocation itself, and runs the program once for each; this loop would be the same every time. */
 bool refuse_allocations_of(const pass *p)
 {
 #ifdef __SANITIZE_THREAD__
@@ -128,8 +128,8 @@ static pgy_status run_pass(const pass *p, pgy_graph *g, const pass_target *targe
     return p->run_for ? p->run_for(g, target, &changes, err) : p->run(g, &changes, err);
 }
 
-/* Runs the pass `refused` on a copy of the graph, with its n-th allocation refused. A pass may go on
- * without what only showed that a rule applies. @return whether it has so many allocations */
+/* Runs the pass `refused` on a copy of the graph, with its n-th allocation refused. A pass may go
+ * on without what only showed that a rule applies. @return whether it has so many allocations */
 static bool run_refused(const pgy_graph *g, const pass_target *target, uint64_t n)
 {
     pgy_graph *copy = NULL;

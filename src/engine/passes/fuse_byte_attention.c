@@ -337,7 +337,7 @@ static bool fuse_table(pattern *p, pgy_node *n)
     return true;
 }
 
-/* A product of bytes and a row, of which all but A is known. */
+/* Is it a product of bytes plus a row, whose inputs but A are constants? */
 static bool is_sum(pattern *p, const pgy_node *n)
 {
     if (!n || n->input_count != SUM_INPUTS || pattern_int(n, "parts", 1) != 1) return false;
@@ -346,7 +346,7 @@ static bool is_sum(pattern *p, const pgy_node *n)
     return true;
 }
 
-/* A table of the bytes of such a sum. */
+/* Moves a table that is applied to such a sum into the product. */
 static bool fuse_sum_table(pattern *p, pgy_node *n)
 {
     if (!pattern_is(n, "pgy:Lookup") || !pattern_is_constant(p, n->inputs[1])) return false;

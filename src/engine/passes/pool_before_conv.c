@@ -5,7 +5,7 @@
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-/* Pools of fewer channels than these are cheap, and those of the input may have more. */
+/* A convolution to fewer channels is cheap, and the pool of its input may have many more. */
 enum { LEAST_CHANNELS = 16 };
 
 static bool all_are(const pgy_node *n, const char *name, int64_t value)

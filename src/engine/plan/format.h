@@ -30,8 +30,9 @@ enum {
     PLAN_BULK_BYTES = 1 << 20,
     PLAN_MAX_SECTIONS = 64,
     PLAN_MAX_SPACES = 4,
-    PLAN_MAX_DEFLATED = 256 << 10 /* bytes of a section or bundle before it is deflated: larger ones
-                                     are used where they are mapped, as inflating delays opening */
+    PLAN_MAX_DEFLATED = 256 << 10 /* most bytes of a section or bundle that is deflated. Larger
+                                     ones are used where they are mapped: inflating them would
+                                     delay opening */
 };
 
 typedef enum plan_kind {

@@ -136,9 +136,9 @@ enum {
     PROGRAM_SHORT_NS = 3000,  /* one thread runs shorter steps: it costs as much to share one */
     PROGRAM_WAKE_NS = 100000, /* threads that sleep are not woken for less, as they come too late */
     PROGRAM_PART_NS = 4000,   /* a part is no shorter, if there are more parts than threads */
-    PROGRAM_PARTS = 4,        /* the most parts for each thread, but: */
-    PROGRAM_SHORT_PARTS = 16, /* of a kernel with KERNEL_SHORT_PARTS, */
-    PROGRAM_LONG_NS = 25000,  /* where parts are no shorter than this */
+    PROGRAM_PARTS = 4,        /* the most parts for each thread */
+    PROGRAM_SHORT_PARTS = 16, /* the same for kernels with KERNEL_SHORT_PARTS */
+    PROGRAM_LONG_NS = 25000,  /* more than PROGRAM_PARTS for each thread are no shorter */
 };
 /* The number of parts that a step is cut into, when its kernel allows up to `parts`. Long steps
  * have several for each thread, so that a thread that is done can take those of a slower one. */

@@ -63,7 +63,7 @@ static bool only_copies(const build_node *n)
     return node_is(n->node, "Resize") && strcmp(n->kernel->name, "resize_nearest") == 0;
 }
 
-/* A Cast to float32 copies what is held so. */
+/* A Cast to float32 only copies a tensor that is held as float32. */
 static bool widens(const build_node *n)
 {
     return node_is(n->node, "Cast") && n->problem.outputs[0].dtype == PGY_F32;

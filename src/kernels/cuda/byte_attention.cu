@@ -101,8 +101,8 @@ DEVICE void find_sums(power_sum *to, const byte_scores *s, const uint32_t *most,
 #if SHARES > 1
 typedef struct ALIGNED(16) four_sums { int32_t at[4]; } four_sums;
 
-// Where the four sums of a row of a part, from a column on, lie in place of the keys in shared memory: eight lanes that write theirs at the same
-// time, of two rows, use all banks.
+// The place in shared memory, over the keys, of a part's sums of four columns of a row. Eight lanes write sums of two rows at a time, and this order
+// gives each of them its own banks.
 DEVICE four_sums *sums_at(char *keys, uint32_t part, uint32_t row, uint32_t column)
 {
     const uint32_t chunk = (column % OWN / 4 * 4 + column / OWN) ^ (row % 2 * 4);

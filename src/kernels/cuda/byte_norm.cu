@@ -121,8 +121,8 @@ DEVICE moments moments_of(int32_t sum, int32_t squares, const byte_norm *a)
     return m;
 }
 
-// Float64 without the definition's divisions and root is off by less than 2^-40 of what is added: only where this is too close, too, these are
-// computed, which take four times as long, and of few rows nearly every launch has a result that a block waits for.
+// One result in float64. It is first computed without the definition's divisions and root, with an error below 2^-40 of what is added. The definition
+// takes four times as long, so it runs only where this error could change the byte. With few rows nearly every launch has a result that comes here.
 SELDOM uint32_t exact_result(float x, int32_t sum, int32_t squares, float gain, float bias, const byte_norm *a)
 {
     const double spread = FMA_F64(apart_of(sum, squares), a->exact_spread, a->epsilon), half = MUL_F64(spread, 0.5);

@@ -5,8 +5,8 @@
 typedef struct ALIGNED(16) four_ints { int32_t at[4]; } four_ints;
 typedef struct ALIGNED(16) four_floats { float at[4]; } four_floats;
 
-// Scales of a tile's columns that are too small and too large, and exact ones, for which those few results would wait that need them; and the
-// table, of which each lane has a copy in a memory bank of its own.
+// Scales of a tile's columns: slightly too small, slightly too large, and exact. The exact ones are loaded for all columns, because the few results
+// that need them would wait for memory. Behind them is the table, of which each lane has a copy in a memory bank of its own.
 typedef struct ALIGNED(16) scale_room {
     float least[BN], most[BN];
     double exact[BN];
@@ -141,8 +141,8 @@ DEVICE uint32_t lanes_with(int flag)
 #define SCALE_AT(a, scales, i) (scales)[i]
 #endif
 
-// Rounds the 16 results of some lanes in two rows by float64, a result in each lane of the warp, of two at once: all lanes call it. lanes: of
-// the first row, and above them of the second; scales: of the 64 columns whose parts lanes have.
+// Rounds by float64 the 16 results that a lane has of a row. All lanes call it, and each rounds one result: those of two lanes are done at once. `lanes`
+// marks whose results to round, in its lower half of the first row, in its upper half of the second; `scales` are those of the 64 columns of a row.
 DEVICE void settle(four_words *y, const int32_t (*sums)[16], uint64_t lanes, uint32_t column, const packed *a, const double *scales, const four_words *rest)
 {
     const uint32_t own = THREAD % 16, lane = THREAD % 32;

@@ -17,7 +17,7 @@ enum { OWN_GROUPS = ((KEYS + 31) / 32 + SHARES - 1) / SHARES, OWN_KEYS = OWN_GRO
 enum { LINE_BYTES = 128, KEY_GROUPS = OWN_GROUPS * SHARES, ALL_KEYS = KEY_GROUPS * 32, STEPS = SIZE / 32, CHUNKS = SIZE / 16, OWN = SIZE / 4 };
 enum { AT_ONCE = OWN_GROUPS > 4 ? 32 : 64 }; // keys whose products a thread has at once
 enum { WHOLE_KEYS = ALL_KEYS == KEYS, WHOLE_ROWS = KEYS % ROWS == 0, OWN_MASKS = (ALL_KEYS + ATTENTION_THREADS - 1) / ATTENTION_THREADS };
-// Words for which a thread knows whether one of their bytes is too close to a half: all, where few rows wait for what those need.
+// A thread marks words with a byte that is too close to a half. With few rows, where a block waits for exact roundings, each word has a mark of its own.
 enum { MARKS = SHARES > 1 ? OWN_GROUPS * 4 : 1 };
 
 enum { KEY_BYTES = ALL_KEYS * LINE_BYTES, VALUE_TILE = SIZE * LINE_BYTES, UPWARD = SIGNED ? 128 : 0, LOWEST = -UPWARD };
@@ -47,7 +47,7 @@ typedef struct attention_room {
 #endif
 } attention_room;
 
-// Of powers. Few rows add them in float64 at once: nearly every block has a share that would need this sum.
+// The type of a sum of powers. It is float64 where there are few rows, because nearly every block has a share that needs the exact sum.
 #if SHARES > 1
 typedef double power_sum;
 #else
@@ -115,7 +115,7 @@ DEVICE uint16_t load_early(const u8 *from)
 #endif
 }
 
-// A thread's bytes of the mask. Few rows would wait for them once more, if they were loaded behind other waits.
+// Loads a thread's bytes of the mask, before any wait: later they would cost few rows another wait for memory.
 DEVICE void load_mask(uint16_t *to, const byte_attention *a, uint32_t batch)
 {
 #if MASKED
@@ -231,7 +231,7 @@ DEVICE void find_products(int32_t (*d)[4], const uint32_t (*q)[4], const char *k
     UNROLL for (uint32_t k = 0; k < STEPS; k++) multiply_rows(d, q[k], keys, first, count, k * 2, 0);
 }
 
-// Sums of rows of keys, as products with ones: where a warp has a row of its own, no other threads have to wait for them.
+// Sums of the bytes of rows of keys, as products with ones. Each warp computes those that it needs, so no barrier is necessary.
 DEVICE void find_key_sums(int32_t (*d)[4], const char *keys, uint32_t first, int count)
 {
     const uint32_t ones[4] = {0x01010101, 0x01010101, 0x01010101, 0x01010101};
@@ -447,7 +447,7 @@ DEVICE uint32_t any_lane(uint32_t bits)
 }
 #endif
 
-// Scores become shares. A few roundings are off by less than `part` of a share, and so is a sum in float32: a thread's, and those of its neighbours.
+// Turns scores into shares. `part` bounds the relative error of a share: that of a few roundings and, in float32, of the sum over a thread and its neighbours.
 DEVICE void find_shares(byte_scores *s, const attention_room *room, uint32_t h, uint32_t most, power_sum sum, const byte_attention *a)
 {
 #if SHARES > 1

@@ -24,7 +24,7 @@ static void test_program_parts__a_step_has_work_for_its_threads(void **state)
     assert_int_equal(program_parts(&k, 1e9, 7, 4), 7); /* as many as the kernel allows */
 }
 
-/* So threads that compute long products or attention end nearly together. */
+/* Products and attention may be cut finer, so that all threads end at nearly the same time. */
 static void test_program_parts__long_steps_may_have_more(void **state)
 {
     (void)state;
@@ -37,7 +37,7 @@ static void test_program_parts__long_steps_may_have_more(void **state)
     assert_int_equal(program_parts(&k, 40000, MANY, 4), 10);
 }
 
-/* Such a step must not be cut where its kernel is wrapped, as the wrapper's parts cost more. */
+/* The 16-bit adapter converts operands for each part, so its kernels are not cut finer. */
 static void test_program_parts__adapters_of_16_bits_have_few(void **state)
 {
     (void)state;

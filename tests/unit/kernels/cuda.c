@@ -205,8 +205,8 @@ static void test_cuda__products_of_bytes(void **state)
           "3~0.1", "b3", "b192", "3~0.02", "b3", "3~0.1", "b3");
     BYTES("pgy", "QLinearMatMul", "parts=2", "u7x2064", "~0.02", "u", "b2064x96", "96~0.01", "b=0",
           "2~0.5", "b2", "b96", "2~0.5", "b2", "2~0.5", "b2");
-    /* a table behind the product, or behind its sum with a row: in registers, behind parts of k, of
-     * any matrices */
+    /* A table behind the product, or behind its sum with a row. It is applied in registers, after
+     * the parts of k are added, and to matrices of any sizes. */
     BYTES("pgy", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01", "b=0", "i48",
           "~0.1", "b", "b256");
     BYTES("pgy", "QGemm", "transB=1", "u70x1040", "~0.02", "u", "b40x1040", "40~0.01", "b=0", "i40",
